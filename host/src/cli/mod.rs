@@ -1,0 +1,190 @@
+//! The commands; each a file. Exit codes follow `sysexits.h`.
+
+mod check;
+mod demo;
+mod exit;
+mod logs;
+mod plan;
+mod run;
+mod status;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use self::exit::{Exit, Failure};
+use crate::config::{LoadOptions, Loaded, ProcessOverrides};
+use crate::names::ClusterAlias;
+
+/// Replicates Kafka topics between clusters from MirrorMaker 2's configuration file.
+#[derive(Debug, Parser)]
+#[command(name = "tidegate", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Copy topics as the file says, until SIGTERM or Ctrl-C.
+    Run(RunArguments),
+    /// Say what becomes of every key of the file, and all that is wrong with it. Asks no cluster.
+    Check(CheckArguments),
+    /// Look at the clusters, say what `run` would create and copy, and stop.
+    Plan(PlanArguments),
+    /// Show what a running Tidegate does.
+    Status(StatusArguments),
+    /// Copy orders between two clusters in memory and watch it; needs nothing else.
+    Demo(DemoArguments),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    Table,
+    Json,
+}
+
+#[derive(Debug, Args)]
+struct FileArguments {
+    /// MirrorMaker 2's file, such as connect-mirror-maker.properties.
+    file: PathBuf,
+    /// Serve only flows into these clusters, as connect-mirror-maker.sh does. All when absent.
+    #[arg(long, num_args = 1.., value_name = "ALIAS")]
+    clusters: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+struct RunArguments {
+    #[command(flatten)]
+    file: FileArguments,
+    #[command(flatten)]
+    process: ProcessArguments,
+}
+
+#[derive(Debug, Default, Args)]
+struct ProcessArguments {
+    /// Where status, health and metrics are served (tidegate.http.listen) [default: 127.0.0.1:8642]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    http_listen: Option<String>,
+    /// Relay threads a flow (tidegate.workers).
+    #[arg(long, value_name = "N")]
+    workers: Option<String>,
+    /// Where node identity and compiled plugins are kept (tidegate.cache.dir).
+    #[arg(long, value_name = "FOLDER")]
+    cache_dir: Option<String>,
+    /// text or json (tidegate.log.format).
+    #[arg(long, value_name = "FORMAT")]
+    log_format: Option<String>,
+    /// Wait while a running MirrorMaker 2 holds the flow, instead of ending (tidegate.wait.for.mirror.maker).
+    #[arg(long)]
+    wait_for_mirror_maker: bool,
+}
+
+#[derive(Debug, Args)]
+struct CheckArguments {
+    #[command(flatten)]
+    file: FileArguments,
+    /// How to print.
+    #[arg(short, long, value_enum, default_value = "table")]
+    output: Output,
+}
+
+#[derive(Debug, Args)]
+struct PlanArguments {
+    #[command(flatten)]
+    file: FileArguments,
+    /// How to print.
+    #[arg(short, long, value_enum, default_value = "table")]
+    output: Output,
+}
+
+#[derive(Debug, Args)]
+struct StatusArguments {
+    /// Where the running process serves HTTP.
+    #[arg(long, env = "TIDEGATE_HTTP_LISTEN", default_value = "127.0.0.1:8642", value_name = "ADDRESS:PORT")]
+    http: String,
+    /// How to print.
+    #[arg(short, long, value_enum, default_value = "table")]
+    output: Output,
+}
+
+/// Longest demo that ends by itself, in seconds: a year.
+const SECONDS_MAX: u64 = 365 * 24 * 3_600;
+
+#[derive(Debug, Args)]
+struct DemoArguments {
+    /// End by itself after so many seconds; without it the demo runs until Ctrl-C.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=SECONDS_MAX))]
+    seconds: Option<u64>,
+    /// Orders per second.
+    #[arg(long, default_value_t = 500, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    rate: u32,
+    /// Port of cluster east; 0 lets the system choose.
+    #[arg(long, default_value_t = 0, value_name = "PORT")]
+    east_port: u16,
+    /// Port of cluster west; 0 lets the system choose.
+    #[arg(long, default_value_t = 0, value_name = "PORT")]
+    west_port: u16,
+    /// Where status, health and metrics are served; port 0 lets the system choose.
+    #[arg(long, default_value = "127.0.0.1:0", value_name = "ADDRESS:PORT")]
+    http_listen: String,
+}
+
+/// Runs the command line and gives the process's exit code.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(problem) => {
+            let _closed_output = problem.print();
+            let is_help = !problem.use_stderr();
+            return if is_help { ExitCode::SUCCESS } else { Exit::Usage.into() };
+        }
+    };
+    let result = match cli.command {
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
+        Command::Plan(arguments) => plan::run(&arguments),
+        Command::Status(arguments) => status::run(&arguments),
+        Command::Demo(arguments) => demo::run(&arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("tidegate: {failure}");
+            failure.exit.into()
+        }
+    }
+}
+
+impl FileArguments {
+    fn load(&self, process: &ProcessArguments) -> Result<Loaded, Failure> {
+        crate::config::load(&self.file, &self.options(process))
+            .map_err(|problem| config_failure(&self.file, &problem))
+    }
+
+    fn options(&self, process: &ProcessArguments) -> LoadOptions {
+        let clusters = (!self.clusters.is_empty())
+            .then(|| self.clusters.iter().map(|alias| ClusterAlias::new(alias)).collect());
+        LoadOptions {
+            clusters,
+            environment: std::env::vars_os()
+                .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+                .collect(),
+            flags: ProcessOverrides {
+                http_listen: process.http_listen.clone(),
+                workers: process.workers.clone(),
+                cache_dir: process.cache_dir.clone(),
+                log_format: process.log_format.clone(),
+                wait_for_mirror_maker: process.wait_for_mirror_maker.then(|| "true".to_owned()),
+                ..ProcessOverrides::default()
+            },
+        }
+    }
+}
+
+fn config_failure(file: &Path, problem: &crate::config::LoadError) -> Failure {
+    let hint = format!("`tidegate check {}` shows what becomes of every key", file.display());
+    Failure { exit: Exit::Configuration, problem: anyhow::anyhow!("{problem}\n{hint}") }
+}

@@ -1,0 +1,162 @@
+//! What each flow that runs is told.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use super::clients::{self, milliseconds};
+use super::filter::{
+    CONFIG_PROPERTIES_EXCLUDE_DEFAULT, NameList, PropertyFilter, TOPICS_EXCLUDE_DEFAULT, TopicFilter,
+};
+use super::flow_config::{FLUSH_INTERVAL_MS_MAX, FlowConfig, GroupConfig, InternalTopics, PositionsConfig};
+use super::layers::{End, FlowReader, Layer};
+use super::naming;
+use super::report::Fate;
+use super::settings::Settings;
+use super::values::{self, list};
+use crate::names::{FlowName, TopicName};
+
+/// Reads one flow.
+pub(super) fn flow_config(settings: &mut Settings, flow: &FlowName, folder: &Path) -> FlowConfig {
+    let mut reader = FlowReader { settings, flow: flow.clone() };
+    let (naming, separators) = naming::read(&mut reader, folder);
+    let reader = &mut reader;
+    FlowConfig {
+        name: flow.clone(),
+        topics: TopicFilter {
+            include: names(reader, "topics", &[".*"]),
+            exclude: names(reader, "topics.exclude", &TOPICS_EXCLUDE_DEFAULT),
+        },
+        naming,
+        internal_topics: InternalTopics { separator: separators.internal },
+        replication_factor: reader.replication_factor(Layer::Option, "replication.factor", 2),
+        refresh_topics: reader.interval("refresh.topics", 600),
+        sync_topic_configs: sync_topic_configs(reader),
+        config_properties_exclude: PropertyFilter {
+            exclude: names(reader, "config.properties.exclude", &CONFIG_PROPERTIES_EXCLUDE_DEFAULT),
+        },
+        use_defaults_from_source: use_defaults_from_source(reader),
+        heartbeats_replication: reader.boolean(Layer::Option, "heartbeats.replication.enabled", true),
+        positions: positions(reader),
+        group: group(reader),
+        source: clients::source_client(reader),
+        target: clients::target_client(reader),
+        source_admin: clients::admin_client(reader, End::Source),
+        target_admin: clients::admin_client(reader, End::Target),
+    }
+}
+
+fn names(reader: &mut FlowReader<'_>, name: &str, default: &[&str]) -> NameList {
+    let (key, list) = match reader.find(Layer::Option, name) {
+        Some(found) => (found.key, NameList::parse(&list(&found.value))),
+        None => (name.to_owned(), NameList::parse(default)),
+    };
+    list.unwrap_or_else(|text| {
+        reader.settings.refuse_quoting(&key, text);
+        NameList::nothing()
+    })
+}
+
+fn sync_topic_configs(reader: &mut FlowReader<'_>) -> bool {
+    const NAME: &str = "sync.topic.configs.enabled";
+    let sync = reader.boolean(Layer::Option, NAME, true);
+    if let Some(found) = reader.find(Layer::Option, NAME)
+        && sync
+    {
+        reader.settings.judge(
+            &found.key,
+            Fate::Mapped,
+            "settings are copied when a topic is created, not yet later",
+        );
+    }
+    sync
+}
+
+/// Anything but `source` counts as `target` in MirrorMaker 2; we say so.
+fn use_defaults_from_source(reader: &mut FlowReader<'_>) -> bool {
+    const WORDS: [(&str, bool); 2] = [("source", true), ("target", false)];
+    reader.word(Layer::FlowOnly, "use.defaults.from", &WORDS, false)
+}
+
+fn positions(reader: &mut FlowReader<'_>) -> PositionsConfig {
+    let layer = Layer::Worker;
+    let topic = reader.parsed(layer, "offset.storage.topic", |value| {
+        TopicName::parse(values::trim(value))
+            .map(|topic| topic.to_string())
+            .map_err(|illegal| illegal.to_string())
+    });
+    let parse_partitions = |value: &str| match values::number(value, -1, i32::MAX.into()) {
+        Ok(number) if number != 0 => Ok(i32::try_from(number).unwrap_or(i32::MAX)),
+        _ => Err("wants the number of partitions, or -1 for the broker's default".into()),
+    };
+    PositionsConfig {
+        topic: topic.unwrap_or_else(|| format!("mm2-offsets.{}.internal", reader.flow.source)),
+        partitions: reader.parsed(layer, "offset.storage.partitions", parse_partitions).unwrap_or(25),
+        replication_factor: reader.replication_factor(layer, "offset.storage.replication.factor", 3),
+        topic_configs: positions_topic_configs(reader),
+        flush_interval: flush_interval(reader),
+    }
+}
+
+/// `offset.storage.<topic setting>`, from the top level and the target's cluster.
+fn positions_topic_configs(reader: &mut FlowReader<'_>) -> Vec<(String, String)> {
+    const PREFIX: &str = "offset.storage.";
+    const OWN: [&str; 4] = ["topic", "partitions", "replication.factor", "cleanup.policy"];
+    let at_target = format!("{}.{PREFIX}", reader.flow.target);
+    let names: BTreeSet<String> = reader
+        .settings
+        .entries()
+        .filter_map(|entry| entry.key.strip_prefix(PREFIX).or_else(|| entry.key.strip_prefix(&at_target)))
+        .filter(|name| !OWN.contains(name))
+        .map(str::to_owned)
+        .collect();
+    let found = |name: String| {
+        let found = reader.find(Layer::Worker, &format!("{PREFIX}{name}"))?;
+        Some((name, found.value))
+    };
+    names.into_iter().filter_map(found).collect()
+}
+
+fn flush_interval(reader: &mut FlowReader<'_>) -> Duration {
+    const NAME: &str = "offset.flush.interval.ms";
+    let interval = milliseconds(reader, Layer::Worker, NAME, 1, FLUSH_INTERVAL_MS_MAX);
+    let longest = Duration::from_millis(FLUSH_INTERVAL_MS_MAX);
+    if let Some(found) = reader.find(Layer::Worker, NAME)
+        && interval > longest
+    {
+        let note = format!("positions are stored at least every {FLUSH_INTERVAL_MS_MAX} ms");
+        reader.settings.judge(&found.key, Fate::Mapped, note);
+    }
+    interval.min(longest)
+}
+
+fn group(reader: &mut FlowReader<'_>) -> GroupConfig {
+    let layer = Layer::Worker;
+    let text = |reader: &mut FlowReader<'_>, name: &str| {
+        let parse = |value: &str| match values::trim(value) {
+            "" => Err("wants a name".to_owned()),
+            value => Ok(value.to_owned()),
+        };
+        reader.parsed(layer, name, parse)
+    };
+    let config = GroupConfig {
+        id: text(reader, "group.id").unwrap_or_else(|| format!("{}-mm2", reader.flow.source)),
+        client_id: text(reader, "client.id").unwrap_or_else(|| reader.flow.to_string()),
+        session_timeout: milliseconds(reader, layer, "session.timeout.ms", 1, 10_000),
+        heartbeat_interval: milliseconds(reader, layer, "heartbeat.interval.ms", 1, 3_000),
+        rebalance_timeout: milliseconds(reader, layer, "rebalance.timeout.ms", 1, 60_000),
+        connection: clients::connection(reader, layer),
+    };
+    if config.heartbeat_interval >= config.session_timeout {
+        let target = &reader.flow.target;
+        let keys = [format!("{target}.heartbeat.interval.ms"), format!("{target}.session.timeout.ms")];
+        let key = keys.iter().find(|key| reader.settings.peek(key).is_some()).unwrap_or(&keys[0]).clone();
+        let text = format!(
+            "the group's heartbeat every {} ms must come sooner than its session of {} ms ends",
+            config.heartbeat_interval.as_millis(),
+            config.session_timeout.as_millis()
+        );
+        reader.settings.refuse(&key, text);
+    }
+    config
+}

@@ -1,0 +1,375 @@
+//! One flow: its control loop and its workers. The loop is the only one that decides; it waits for the group, for
+//! rounds of looking and planning, for stored positions and for the order to stop, and hands partitions to workers.
+
+mod ownership;
+mod start;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tracing::{error, info, warn};
+
+use self::ownership::{Handout, Ownership};
+use self::start::Started;
+pub use self::start::{FlowFailure, FlowSetting, has_flow_back, look_once};
+use crate::cluster::{MembershipEvent, read_positions};
+use crate::control::{Pace, Plan, Round};
+use crate::names::{Slot, SourceOffset, SourcePartition, TopicName};
+use crate::relay::{Command, LaneStart, Worker};
+use crate::status::{FlowState, FlowStats, PartitionStats};
+
+/// Pause before stored positions are asked for again after that failed, in milliseconds.
+const READ_RETRY_MS: u64 = 500;
+
+/// How long a revoked slot may settle, in milliseconds: less than the group waits.
+const REVOKE_SETTLE_MS_MAX: u64 = 15_000;
+
+/// What the loop's tasks bring.
+enum Done {
+    Round(Box<Round>, anyhow::Result<Plan>),
+    Positions {
+        slots: Vec<Slot>,
+        positions: anyhow::Result<BTreeMap<SourcePartition, SourceOffset>>,
+    },
+    /// Told to the group, nothing more to do.
+    Released,
+}
+
+struct FlowLoop {
+    setting: FlowSetting,
+    stats: Arc<FlowStats>,
+    started: Started,
+    ownership: Ownership,
+    workers: Vec<Worker>,
+    tasks: JoinSet<Done>,
+    /// The round, while it does not run.
+    round: Option<Box<Round>>,
+    round_due: Option<Instant>,
+    pace: Pace,
+    reading: Vec<Slot>,
+    /// Refusals of the last plan.
+    refusals: Vec<String>,
+}
+
+/// Runs a flow until `stop` says so (Ok), or until it can't go on.
+pub async fn run(setting: FlowSetting, mut stop: watch::Receiver<bool>) -> Result<(), FlowFailure> {
+    let stats = setting.registry.flow(&setting.flow.name);
+    stats.set_state(FlowState::Starting);
+    let started = tokio::select! {
+        started = start::start(&setting) => started?,
+        () = stopped(&mut stop) => return Ok(()),
+    };
+    let (started, round) = started;
+    let mut flow = FlowLoop::new(setting, stats, started, round)?;
+    let result = flow.run(&mut stop).await;
+    flow.stats.set_state(FlowState::Stopping);
+    flow.close().await;
+    result
+}
+
+/// Returns when the order to stop is there.
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    // An error means that nobody can give the order any more; that is one, too.
+    let _order = stop.wait_for(|stop| *stop).await;
+}
+
+impl FlowLoop {
+    fn new(
+        setting: FlowSetting,
+        stats: Arc<FlowStats>,
+        started: Started,
+        round: Box<Round>,
+    ) -> Result<Self, FlowFailure> {
+        let ownership = Ownership::new(setting.flow.name.source.clone(), started.slot_count);
+        let mut workers = Vec::new();
+        for number in 0..setting.process.workers.max(1) {
+            let settings = setting.worker_settings(&started);
+            let worker =
+                Worker::spawn(number, settings, Arc::clone(&stats)).context("could not start a relay worker");
+            workers.push(worker.map_err(FlowFailure::Internal)?);
+        }
+        Ok(Self {
+            ownership,
+            workers,
+            stats,
+            started,
+            tasks: JoinSet::new(),
+            round: Some(round),
+            round_due: Some(Instant::now()),
+            pace: Pace::new(setting.flow.refresh_topics),
+            reading: Vec::new(),
+            refusals: Vec::new(),
+            setting,
+        })
+    }
+
+    async fn run(&mut self, stop: &mut watch::Receiver<bool>) -> Result<(), FlowFailure> {
+        loop {
+            self.start_round();
+            let round_due = self.round_due;
+            tokio::select! {
+                biased;
+                () = stopped(stop) => return Ok(()),
+                event = self.started.events.recv() => self.take_membership(event).await?,
+                Some(done) = self.tasks.join_next(), if !self.tasks.is_empty() => match done {
+                    Ok(done) => self.take_done(done).await?,
+                    Err(problem) => return Err(FlowFailure::Internal(anyhow::anyhow!("a task of the flow was lost: {problem}"))),
+                },
+                () = sleep_until(round_due), if round_due.is_some() && self.round.is_some() => {}
+            }
+            if self.workers.iter().any(Worker::is_finished) {
+                return Err(FlowFailure::Internal(anyhow::anyhow!("a relay worker ended by itself")));
+            }
+        }
+    }
+
+    fn start_round(&mut self) {
+        if self.round_due.is_none_or(|due| due > Instant::now()) {
+            return;
+        }
+        let Some(mut round) = self.round.take() else { return };
+        self.round_due = None;
+        let is_leader = self.ownership.is_leader();
+        self.tasks.spawn(async move {
+            let end = make_round(&mut round, is_leader).await;
+            Done::Round(round, end)
+        });
+    }
+
+    async fn take_membership(&mut self, event: Option<MembershipEvent>) -> Result<(), FlowFailure> {
+        match event {
+            Some(MembershipEvent::Assigned(slots)) => self.assigned(&slots),
+            Some(MembershipEvent::Revoked { slots, done }) => self.release(slots, Some(done)).await,
+            Some(MembershipEvent::Lost(slots)) => {
+                warn!(flow = %self.setting.flow.name, ?slots, "slots went to another process before they were let go");
+                self.release(slots, None).await;
+            }
+            Some(MembershipEvent::MirrorMakerRunning) => {
+                if !self.setting.process.wait_for_mirror_maker {
+                    return Err(FlowFailure::MirrorMakerRunning { flow: self.setting.flow.name.clone() });
+                }
+                self.stats.set_state(FlowState::WaitingForMirrorMaker);
+            }
+            Some(MembershipEvent::Failed(problem)) => return Err(FlowFailure::Membership(problem)),
+            None => return Err(FlowFailure::Membership("the group's client ended".to_owned())),
+        }
+        Ok(())
+    }
+
+    fn assigned(&mut self, slots: &[Slot]) {
+        let was_leader = self.ownership.is_leader();
+        self.ownership.assigned(slots);
+        self.stats.set_slots(self.ownership.slots());
+        self.stats.set_state(FlowState::Running);
+        info!(flow = %self.setting.flow.name, count = slots.len(), "slots assigned");
+        if !was_leader && self.ownership.is_leader() {
+            self.round_due = Some(Instant::now());
+        }
+        self.read_positions(Duration::ZERO);
+    }
+
+    /// Reads the positions of slots that are owned, not read and not being read.
+    fn read_positions(&mut self, after: Duration) {
+        let mut slots = self.ownership.unread();
+        slots.retain(|slot| !self.reading.contains(slot));
+        if slots.is_empty() {
+            return;
+        }
+        self.reading.extend(&slots);
+        let client = self.started.target.client().clone();
+        let topic = self.setting.flow.positions.topic.clone();
+        let source = self.setting.flow.name.source.clone();
+        self.tasks.spawn(async move {
+            tokio::time::sleep(after).await;
+            let positions = read_positions(&client, &topic, &source, &slots).await;
+            Done::Positions { slots, positions }
+        });
+    }
+
+    /// Lets slots go: workers settle and store, then the group is told.
+    async fn release(&mut self, slots: Vec<Slot>, done: Option<oneshot::Sender<()>>) {
+        self.ownership.revoked(&slots);
+        self.stats.set_slots(self.ownership.slots());
+        // What is being read of them is stale when they come back.
+        self.reading.retain(|slot| !slots.contains(slot));
+        let mut released = Vec::new();
+        for (worker, slots) in Ownership::by_worker(&slots, self.workers.len()) {
+            let (done, receiver) = oneshot::channel();
+            let command =
+                Command::ReleaseSlots { slots, done, within: Duration::from_millis(REVOKE_SETTLE_MS_MAX) };
+            if self.command(worker, command).await {
+                released.push(receiver);
+            }
+        }
+        self.tasks.spawn(async move {
+            for receiver in released {
+                let _worker_ended = receiver.await;
+            }
+            if let Some(done) = done {
+                let _group_gave_up = done.send(());
+            }
+            Done::Released
+        });
+    }
+
+    async fn command(&self, worker: usize, command: Command) -> bool {
+        let Some(worker) = self.workers.get(worker) else { return false };
+        worker.commands.send(command).await.is_ok()
+    }
+
+    async fn take_done(&mut self, done: Done) -> Result<(), FlowFailure> {
+        match done {
+            Done::Released => {}
+            Done::Positions { slots, positions } => {
+                self.reading.retain(|slot| !slots.contains(slot));
+                match positions {
+                    Ok(positions) => self.ownership.positions_read(&slots, &positions),
+                    Err(problem) => {
+                        self.problem(&format!("{problem:#}"));
+                        self.read_positions(Duration::from_millis(READ_RETRY_MS));
+                    }
+                }
+                self.hand_out().await;
+            }
+            Done::Round(round, end) => {
+                self.round = Some(round);
+                self.take_round(end).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn take_round(&mut self, end: anyhow::Result<Plan>) -> Result<(), FlowFailure> {
+        let pause = match end {
+            Err(problem) => {
+                self.problem(&format!("{problem:#}"));
+                Some(self.pace.next_after_error())
+            }
+            Ok(plan) => {
+                if let Some(refusal) = plan.flow_refusal() {
+                    return Err(FlowFailure::Refused(refusal.text.clone()));
+                }
+                self.tell_plan(&plan);
+                let pause = self.pace.next(&plan);
+                self.let_go(plan.ready).await;
+                self.hand_out().await;
+                pause
+            }
+        };
+        self.round_due = match (self.round_due, pause) {
+            // Something happened while the round ran; it is not covered by it.
+            (Some(due), _) => Some(due),
+            (None, pause) => pause.map(|pause| Instant::now() + pause),
+        };
+        Ok(())
+    }
+
+    /// Shows what the plan refused and what changed behind our back; each refusal is logged when it is new.
+    fn tell_plan(&mut self, plan: &Plan) {
+        let name = &self.setting.flow.name;
+        for event in &plan.events {
+            warn!(flow = %name, "{event}");
+            self.stats.set_error(crate::status::now_ms(), event.to_string());
+        }
+        let refusals: Vec<String> = plan.refusals.iter().map(|refusal| refusal.text.clone()).collect();
+        for refusal in plan.refusals.iter().filter(|refusal| !self.refusals.contains(&refusal.text)) {
+            if refusal.needs_attention() {
+                warn!(flow = %name, "{}", refusal.text);
+            } else {
+                info!(flow = %name, "{}", refusal.text);
+            }
+        }
+        self.refusals.clone_from(&refusals);
+        self.stats.set_refusals(refusals);
+    }
+
+    async fn let_go(&mut self, ready: BTreeMap<SourcePartition, TopicName>) {
+        let gone = self.ownership.planned(ready);
+        let mut by_worker: BTreeMap<usize, Vec<SourcePartition>> = BTreeMap::new();
+        for partition in gone {
+            info!(flow = %self.setting.flow.name, %partition, "partition is no longer replicated");
+            let worker = Ownership::worker_of(self.ownership.slot_of(&partition), self.workers.len());
+            by_worker.entry(worker).or_default().push(partition);
+        }
+        for (worker, partitions) in by_worker {
+            let (done, receiver) = oneshot::channel();
+            let within = Duration::from_millis(REVOKE_SETTLE_MS_MAX);
+            if self.command(worker, Command::ReleasePartitions { partitions, done, within }).await {
+                let _worker_ended = receiver.await;
+            }
+        }
+        self.read_positions(Duration::ZERO);
+    }
+
+    async fn hand_out(&mut self) {
+        let mut by_worker: BTreeMap<usize, Vec<LaneStart>> = BTreeMap::new();
+        for handout in self.ownership.hand_out() {
+            let worker = Ownership::worker_of(handout.slot, self.workers.len());
+            by_worker.entry(worker).or_default().push(lane_start(handout));
+        }
+        for (worker, starts) in by_worker {
+            info!(flow = %self.setting.flow.name, worker, partitions = starts.len(), "partitions handed to a worker");
+            self.command(worker, Command::Add(starts)).await;
+        }
+    }
+
+    fn problem(&self, problem: &str) {
+        warn!(flow = %self.setting.flow.name, problem, "control round failed, trying again");
+        self.stats.set_error(crate::status::now_ms(), problem.to_owned());
+    }
+
+    /// Settles, stores, leaves the group.
+    async fn close(mut self) {
+        self.tasks.abort_all();
+        let name = self.setting.flow.name.clone();
+        let closing: Vec<_> = std::mem::take(&mut self.workers).into_iter().map(Worker::close).collect();
+        let joined = tokio::task::spawn_blocking(move || {
+            for worker in closing {
+                if let Err(problem) = worker.join() {
+                    error!(flow = %name, %problem, "a relay worker did not end well");
+                }
+            }
+        });
+        if tokio::time::timeout(self.setting.process.stop_timeout, joined).await.is_err() {
+            warn!(flow = %self.setting.flow.name, "settling took too long; what is not stored will be copied again");
+        }
+        self.started.membership.leave().await;
+    }
+}
+
+/// Looks, plans, and, if this process leads, does what the plan says.
+async fn make_round(round: &mut Round, is_leader: bool) -> anyhow::Result<Plan> {
+    let plan = round.observe_and_plan().await?;
+    if is_leader {
+        for done in round.apply(&plan).await {
+            match &done.result {
+                Ok(_) => info!(flow = %plan.flow, "{}", done.action),
+                Err(problem) => warn!(flow = %plan.flow, "{problem}"),
+            }
+        }
+    }
+    Ok(plan)
+}
+
+async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn lane_start(handout: Handout) -> LaneStart {
+    let stats = Arc::new(PartitionStats::new(handout.target_topic.clone(), handout.slot));
+    LaneStart {
+        partition: handout.partition,
+        target_topic: handout.target_topic,
+        slot: handout.slot,
+        first: handout.first,
+        stats,
+    }
+}

@@ -1,0 +1,228 @@
+//! Which partitions this process relays, and in which worker. Pure.
+//!
+//! A partition is relayed when three things hold: the plan has seen it on both sides, its slot is ours, and the slot's
+//! stored positions have been read.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::names::{ClusterAlias, Slot, SourceOffset, SourcePartition, TopicName};
+use crate::offsets::{position_key, slot_of};
+
+/// A partition to hand to a worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Handout {
+    pub(super) partition: SourcePartition,
+    pub(super) target_topic: TopicName,
+    pub(super) slot: Slot,
+    /// First offset to copy; none when no position is stored.
+    pub(super) first: Option<SourceOffset>,
+}
+
+/// What this process owns.
+#[derive(Debug)]
+pub(super) struct Ownership {
+    source: ClusterAlias,
+    slot_count: i32,
+    /// Owned slots; the positions of a slot are absent until they have been read.
+    slots: BTreeMap<Slot, Option<BTreeMap<SourcePartition, SourceOffset>>>,
+    ready: BTreeMap<SourcePartition, TopicName>,
+    given: BTreeMap<SourcePartition, (Slot, TopicName)>,
+}
+
+impl Ownership {
+    pub(super) fn new(source: ClusterAlias, slot_count: i32) -> Self {
+        Self { source, slot_count, slots: BTreeMap::new(), ready: BTreeMap::new(), given: BTreeMap::new() }
+    }
+
+    /// Slots that are ours from now on; their positions are still to be read.
+    pub(super) fn assigned(&mut self, slots: &[Slot]) {
+        for slot in slots {
+            self.slots.insert(*slot, None);
+        }
+    }
+
+    /// Slots that are ours no longer.
+    pub(super) fn revoked(&mut self, slots: &[Slot]) {
+        for slot in slots {
+            self.slots.remove(slot);
+        }
+        self.given.retain(|_, (slot, _)| !slots.contains(slot));
+    }
+
+    /// The stored positions (last settled offsets) of slots that were asked for. Slots that went meanwhile are ignored.
+    pub(super) fn positions_read(
+        &mut self,
+        slots: &[Slot],
+        positions: &BTreeMap<SourcePartition, SourceOffset>,
+    ) {
+        for slot in slots {
+            let Some(entry) = self.slots.get_mut(slot) else { continue };
+            let is_of_slot =
+                |partition: &&SourcePartition| slot_for(&self.source, partition, self.slot_count) == *slot;
+            let of_slot = positions.keys().filter(is_of_slot);
+            *entry =
+                Some(of_slot.map(|partition| (partition.clone(), positions[partition].next())).collect());
+        }
+    }
+
+    /// What the plan has seen on both sides. Answers the partitions that must be let go: no longer there, or under
+    /// another name.
+    pub(super) fn planned(&mut self, ready: BTreeMap<SourcePartition, TopicName>) -> Vec<SourcePartition> {
+        self.ready = ready;
+        let is_gone = |(partition, (_, target)): &(&SourcePartition, &(Slot, TopicName))| {
+            self.ready.get(partition) != Some(target)
+        };
+        let gone: Vec<SourcePartition> =
+            self.given.iter().filter(is_gone).map(|(partition, _)| partition.clone()).collect();
+        for partition in &gone {
+            self.forget_stored(partition);
+            self.given.remove(partition);
+        }
+        gone
+    }
+
+    /// A partition that was let go has moved since its slot was read: its position must be read again.
+    fn forget_stored(&mut self, partition: &SourcePartition) {
+        if let Some((slot, _)) = self.given.get(partition)
+            && let Some(entry) = self.slots.get_mut(slot)
+        {
+            *entry = None;
+        }
+    }
+
+    /// Partitions that can be handed out now; they count as given then.
+    pub(super) fn hand_out(&mut self) -> Vec<Handout> {
+        let mut handouts = Vec::new();
+        for (partition, target_topic) in &self.ready {
+            if self.given.contains_key(partition) {
+                continue;
+            }
+            let slot = slot_for(&self.source, partition, self.slot_count);
+            let Some(Some(positions)) = self.slots.get(&slot) else { continue };
+            let first = positions.get(partition).copied();
+            let (partition, target_topic) = (partition.clone(), target_topic.clone());
+            self.given.insert(partition.clone(), (slot, target_topic.clone()));
+            handouts.push(Handout { partition, target_topic, slot, first });
+        }
+        handouts
+    }
+
+    /// Owned slots whose positions are still to be read.
+    pub(super) fn unread(&self) -> Vec<Slot> {
+        self.slots.iter().filter(|(_, positions)| positions.is_none()).map(|(slot, _)| *slot).collect()
+    }
+
+    /// Owned slots.
+    pub(super) fn slots(&self) -> Vec<Slot> {
+        self.slots.keys().copied().collect()
+    }
+
+    /// Whether this process runs the flow's control loop: the owner of slot 0 does.
+    pub(super) fn is_leader(&self) -> bool {
+        self.slots.contains_key(&Slot(0))
+    }
+
+    /// The worker, of `worker_count`, that relays a slot.
+    pub(super) fn worker_of(slot: Slot, worker_count: usize) -> usize {
+        usize::try_from(slot.0).unwrap_or(0) % worker_count.max(1)
+    }
+
+    /// The workers that relay any of `slots`, each with its part.
+    pub(super) fn by_worker(slots: &[Slot], worker_count: usize) -> BTreeMap<usize, Vec<Slot>> {
+        let mut by_worker: BTreeMap<usize, Vec<Slot>> = BTreeMap::new();
+        for slot in slots.iter().copied().collect::<BTreeSet<_>>() {
+            by_worker.entry(Self::worker_of(slot, worker_count)).or_default().push(slot);
+        }
+        by_worker
+    }
+
+    /// The slot of a partition.
+    pub(super) fn slot_of(&self, partition: &SourcePartition) -> Slot {
+        slot_for(&self.source, partition, self.slot_count)
+    }
+}
+
+fn slot_for(source: &ClusterAlias, partition: &SourcePartition, slot_count: i32) -> Slot {
+    slot_of(&position_key(source, partition), slot_count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn topic(name: &str) -> TopicName {
+        TopicName::parse(name).unwrap()
+    }
+
+    fn partition(number: i32) -> SourcePartition {
+        SourcePartition { topic: topic("t"), partition: number }
+    }
+
+    /// One slot, so that every partition hashes to it.
+    fn ownership() -> Ownership {
+        Ownership::new(ClusterAlias::new("A"), 1)
+    }
+
+    fn ready(numbers: &[i32]) -> BTreeMap<SourcePartition, TopicName> {
+        numbers.iter().map(|number| (partition(*number), topic("A.t"))).collect()
+    }
+
+    fn firsts(handouts: &[Handout]) -> Vec<(i32, Option<i64>)> {
+        handouts
+            .iter()
+            .map(|handout| (handout.partition.partition, handout.first.map(|first| first.0)))
+            .collect()
+    }
+
+    #[test]
+    fn a_partition_is_given_once_it_is_seen_owned_and_its_position_is_read() {
+        let mut owned = ownership();
+        assert!(owned.planned(ready(&[0, 1])).is_empty());
+        assert!(owned.hand_out().is_empty());
+        owned.assigned(&[Slot(0)]);
+        assert!(owned.hand_out().is_empty());
+        assert_eq!(owned.unread(), [Slot(0)]);
+        owned.positions_read(&[Slot(0)], &BTreeMap::from([(partition(1), SourceOffset(41))]));
+        assert_eq!(firsts(&owned.hand_out()), [(0, None), (1, Some(42))]);
+        assert!(owned.hand_out().is_empty());
+    }
+
+    #[test]
+    fn a_revoked_slot_takes_its_partitions_along_and_is_read_again() {
+        let mut owned = ownership();
+        owned.assigned(&[Slot(0)]);
+        owned.planned(ready(&[0]));
+        owned.positions_read(&[Slot(0)], &BTreeMap::new());
+        assert_eq!(owned.hand_out().len(), 1);
+        owned.revoked(&[Slot(0)]);
+        assert!(!owned.is_leader());
+        owned.positions_read(&[Slot(0)], &BTreeMap::new());
+        assert!(owned.hand_out().is_empty(), "positions of a slot that went are ignored");
+        owned.assigned(&[Slot(0)]);
+        assert!(owned.hand_out().is_empty(), "positions are read anew");
+        owned.positions_read(&[Slot(0)], &BTreeMap::from([(partition(0), SourceOffset(9))]));
+        assert_eq!(firsts(&owned.hand_out()), [(0, Some(10))]);
+    }
+
+    #[test]
+    fn a_topic_that_is_gone_or_renamed_is_let_go() {
+        let mut owned = ownership();
+        owned.assigned(&[Slot(0)]);
+        owned.planned(ready(&[0, 1]));
+        owned.positions_read(&[Slot(0)], &BTreeMap::new());
+        owned.hand_out();
+        let mut renamed = ready(&[0, 1]);
+        renamed.insert(partition(1), topic("B.t"));
+        assert_eq!(owned.planned(renamed), [partition(1)]);
+        assert_eq!(owned.unread(), [Slot(0)], "its position has moved since it was read");
+        assert_eq!(owned.planned(BTreeMap::new()), [partition(0)]);
+    }
+
+    #[test]
+    fn slots_are_spread_over_workers() {
+        let slots: Vec<Slot> = (0..5).map(Slot).collect();
+        let by_worker = Ownership::by_worker(&slots, 2);
+        assert_eq!(by_worker[&0], [Slot(0), Slot(2), Slot(4)]);
+        assert_eq!(by_worker[&1], [Slot(1), Slot(3)]);
+    }
+}

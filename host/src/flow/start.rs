@@ -1,0 +1,269 @@
+//! How a flow begins: reach both clusters, load its naming plugin, look once, make the positions topic, join the group.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use tidegate_wire::batch::Codec;
+use tidegate_wire::client::{Client, Isolation as WireIsolation};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tracing::{info, warn};
+
+use crate::cluster::{
+    ClusterAdmin, Membership, MembershipEvent, MembershipOptions, NodeIdentity, PositionsTopicError,
+    client_options,
+};
+use crate::config::{
+    AdminClientConfig, ClusterConfig, Compression, Config, FlowConfig, Isolation, ProcessConfig,
+};
+use crate::control::{Naming, Plan, Round};
+use crate::names::{ClusterAlias, FlowName, TopicName};
+use crate::plugin::Engine;
+use crate::relay::WorkerSettings;
+use crate::status::Registry;
+
+/// Pause between attempts to reach a cluster, in milliseconds.
+const CONNECT_RETRY_MS: u64 = 250;
+
+/// All that a flow is started with.
+#[derive(Clone)]
+pub struct FlowSetting {
+    /// What it shall do.
+    pub flow: FlowConfig,
+    /// Settings of the process.
+    pub process: ProcessConfig,
+    /// Every cluster of the file.
+    pub clusters: BTreeMap<ClusterAlias, ClusterConfig>,
+    /// Where it says how it stands.
+    pub registry: Arc<Registry>,
+    /// Runs its plugins.
+    pub engine: Engine,
+    /// Who this process is in groups.
+    pub node: Arc<NodeIdentity>,
+    /// Whether the direction back is enabled, too.
+    pub reverse_is_enabled: bool,
+}
+
+/// Why a flow can't start, or ended.
+#[derive(Debug, thiserror::Error)]
+pub enum FlowFailure {
+    /// A cluster did not answer for as long as a start may take.
+    #[error(
+        "flow {flow}: {side} \"{alias}\" ({servers}) can't be reached for {waited_s} s: {problem}; check \
+         {alias}.bootstrap.servers and that a broker runs there (tidegate.start.timeout.ms sets how long to wait)"
+    )]
+    Unreachable {
+        /// The flow.
+        flow: FlowName,
+        /// source or target.
+        side: &'static str,
+        /// The cluster.
+        alias: ClusterAlias,
+        /// Its bootstrap servers.
+        servers: String,
+        /// How long it was tried.
+        waited_s: u64,
+        /// The last attempt's problem.
+        problem: String,
+    },
+    /// MirrorMaker 2 has the group.
+    #[error(
+        "MirrorMaker 2 is still running flow {flow}: it holds the group of its positions on the target; stop it first, \
+         or start with --wait-for-mirror-maker (tidegate.wait.for.mirror.maker = true) to take over when it ends"
+    )]
+    MirrorMakerRunning {
+        /// The flow.
+        flow: FlowName,
+    },
+    /// The group can't be joined.
+    #[error("{0}")]
+    Membership(String),
+    /// What we will not do.
+    #[error("{0}")]
+    Refused(String),
+    /// The naming plugin can't be used.
+    #[error("{0:#}")]
+    Plugin(anyhow::Error),
+    /// A cluster does not allow it.
+    #[error("{0:#}")]
+    NotAllowed(anyhow::Error),
+    /// Something else; what ran before is started again.
+    #[error("{0:#}")]
+    Internal(anyhow::Error),
+}
+
+/// A flow that has reached both clusters.
+pub(super) struct Started {
+    pub(super) target: ClusterAdmin,
+    pub(super) slot_count: i32,
+    pub(super) positions_topic: TopicName,
+    pub(super) membership: Membership,
+    pub(super) events: mpsc::Receiver<MembershipEvent>,
+}
+
+/// Reaches both clusters, loads the plugin, makes the positions topic and begins to join the group.
+pub(super) async fn start(setting: &FlowSetting) -> Result<(Started, Box<Round>), FlowFailure> {
+    let flow = &setting.flow;
+    let name = flow.name.clone();
+    let naming = load_naming(flow, &setting.clusters, setting.reverse_is_enabled, &setting.engine);
+    let (naming, clusters) =
+        tokio::join!(naming, connect(flow, &setting.clusters, setting.process.start_timeout));
+    let (source, target) = clusters?;
+    let mut round = Box::new(Round::new(flow.clone(), source.clone(), target.clone(), naming?));
+    refuse_same_cluster(&mut round).await?;
+    let slot_count = target.ensure_positions_topic(&flow.positions).await.map_err(positions_failure)?;
+    let positions_topic = TopicName::parse(&flow.positions.topic)
+        .map_err(|problem| FlowFailure::Refused(format!("offset.storage.topic: {problem}")))?;
+    let options = MembershipOptions {
+        bootstrap_servers: servers(&setting.clusters, &name.target).to_vec(),
+        flow: name.clone(),
+        node: Arc::clone(&setting.node),
+        group: flow.group.clone(),
+        positions_topic: positions_topic.clone(),
+        wait_for_mirror_maker: setting.process.wait_for_mirror_maker,
+    };
+    let (membership, events) = Membership::start(options, target.client().clone());
+    info!(flow = %name, slots = slot_count, "flow starts");
+    Ok((Started { target, slot_count, positions_topic, membership, events }, round))
+}
+
+/// What `tidegate plan` shows of one flow: looks and plans, changes nothing.
+pub async fn look_once(flow: &FlowConfig, config: &Config, engine: &Engine) -> Result<Plan, FlowFailure> {
+    let (source, target) = connect(flow, &config.clusters, config.process.start_timeout).await?;
+    let naming = load_naming(flow, &config.clusters, has_flow_back(config, &flow.name), engine).await?;
+    Round::new(flow.clone(), source, target, naming).observe_and_plan().await.map_err(FlowFailure::Internal)
+}
+
+/// Whether a flow from `name`'s target to its source runs here, too: then unchanged names would go round for ever.
+pub fn has_flow_back(config: &Config, name: &FlowName) -> bool {
+    config.flows.iter().any(|flow| flow.name.source == name.target && flow.name.target == name.source)
+}
+
+/// A flow whose ends are one cluster under unchanged names would feed itself: nothing is started for it.
+async fn refuse_same_cluster(round: &mut Round) -> Result<(), FlowFailure> {
+    let plan = round.observe_and_plan().await.map_err(FlowFailure::Internal)?;
+    match plan.flow_refusal() {
+        Some(refusal) => Err(FlowFailure::Refused(refusal.text.clone())),
+        None => Ok(()),
+    }
+}
+
+fn positions_failure(problem: PositionsTopicError) -> FlowFailure {
+    match problem {
+        PositionsTopicError::NotCompacted { .. } => FlowFailure::Refused(problem.to_string()),
+        other => FlowFailure::Internal(anyhow::Error::new(other)),
+    }
+}
+
+async fn load_naming(
+    flow: &FlowConfig,
+    clusters: &BTreeMap<ClusterAlias, ClusterConfig>,
+    reverse_is_enabled: bool,
+    engine: &Engine,
+) -> Result<Naming, FlowFailure> {
+    let (flow, engine) = (flow.clone(), engine.clone());
+    let aliases: Vec<ClusterAlias> = clusters.keys().cloned().collect();
+    // Compiling takes tens of milliseconds of a core.
+    let load = move || Naming::load(&engine, &flow, &aliases, reverse_is_enabled);
+    let loaded = tokio::task::spawn_blocking(load).await.context("loading the naming plugin was interrupted");
+    loaded.map_err(FlowFailure::Internal)?.map_err(FlowFailure::Plugin)
+}
+
+/// Reaches both clusters, trying again until `within` has passed.
+async fn connect(
+    flow: &FlowConfig,
+    clusters: &BTreeMap<ClusterAlias, ClusterConfig>,
+    within: Duration,
+) -> Result<(ClusterAdmin, ClusterAdmin), FlowFailure> {
+    let source = reach(&flow.name, "source", &flow.name.source, &flow.source_admin, clusters, within);
+    let target = reach(&flow.name, "target", &flow.name.target, &flow.target_admin, clusters, within);
+    tokio::try_join!(source, target)
+}
+
+async fn reach(
+    flow: &FlowName,
+    side: &'static str,
+    alias: &ClusterAlias,
+    admin: &AdminClientConfig,
+    clusters: &BTreeMap<ClusterAlias, ClusterConfig>,
+    within: Duration,
+) -> Result<ClusterAdmin, FlowFailure> {
+    let options = client_options(servers(clusters, alias), &admin.client_id, &admin.connection);
+    let deadline = Instant::now() + within;
+    loop {
+        let attempt = tokio::time::timeout_at(deadline, Client::connect(options.clone())).await;
+        let problem = match attempt {
+            Ok(Ok(client)) => return Ok(ClusterAdmin::new(alias.clone(), client)),
+            Ok(Err(problem)) => problem.to_string(),
+            Err(_elapsed) => "no answer".to_owned(),
+        };
+        if Instant::now() + Duration::from_millis(CONNECT_RETRY_MS) >= deadline {
+            return Err(FlowFailure::Unreachable {
+                flow: flow.clone(),
+                side,
+                alias: alias.clone(),
+                servers: servers(clusters, alias).join(","),
+                waited_s: within.as_secs(),
+                problem,
+            });
+        }
+        warn!(%flow, side, cluster = %alias, %problem, "cluster can't be reached, trying again");
+        tokio::time::sleep(Duration::from_millis(CONNECT_RETRY_MS)).await;
+    }
+}
+
+fn servers<'a>(clusters: &'a BTreeMap<ClusterAlias, ClusterConfig>, alias: &ClusterAlias) -> &'a [String] {
+    clusters.get(alias).map_or(&[], |cluster| &cluster.bootstrap_servers)
+}
+
+impl FlowSetting {
+    /// The settings of a relay worker of this flow.
+    pub(super) fn worker_settings(&self, started: &Started) -> WorkerSettings {
+        let flow = &self.flow;
+        let (source, target) = (&flow.source, &flow.target);
+        WorkerSettings {
+            flow: flow.name.clone(),
+            source_alias: flow.name.source.clone(),
+            source: client_options(
+                servers(&self.clusters, &flow.name.source),
+                &source.client_id,
+                &source.connection,
+            ),
+            target: client_options(
+                servers(&self.clusters, &flow.name.target),
+                &target.client_id,
+                &target.connection,
+            ),
+            fetch_wait: source.fetch_max_wait,
+            fetch_bytes_min: source.fetch_min_bytes,
+            fetch_bytes_max: source.fetch_max_bytes,
+            partition_fetch_bytes_max: source.max_partition_fetch_bytes,
+            isolation: match source.isolation {
+                Isolation::ReadCommitted => WireIsolation::ReadCommitted,
+                Isolation::ReadUncommitted => WireIsolation::ReadUncommitted,
+            },
+            offset_reset: source.auto_offset_reset,
+            compression: target.compression.map(codec),
+            batch_bytes_max: target.batch_bytes_max,
+            request_bytes_max: target.max_request_bytes,
+            acks_timeout: target.acks_timeout,
+            retry_backoff: target.connection.retry_backoff,
+            retry_backoff_max: target.connection.retry_backoff_max,
+            buffer_bytes_max: self.process.worker_buffer_bytes,
+            positions_topic: started.positions_topic.clone(),
+            commit_interval: flow.positions.flush_interval,
+        }
+    }
+}
+
+fn codec(compression: Compression) -> Codec {
+    match compression {
+        Compression::None => Codec::None,
+        Compression::Gzip => Codec::Gzip,
+        Compression::Snappy => Codec::Snappy,
+        Compression::Lz4 => Codec::Lz4,
+        Compression::Zstd => Codec::Zstd,
+    }
+}

@@ -1,0 +1,111 @@
+//! What a plugin may use up: time for each call, memory for each instance.
+
+use std::time::Duration;
+
+use wasmtime::{ResourceLimiter, StoreLimits, StoreLimitsBuilder};
+
+use super::ticker::TICK;
+
+/// Elements of all function tables. Compiled Rust has a few hundred, an interpreter some ten thousand.
+const TABLE_ELEMENT_COUNT_MAX: usize = 100_000;
+/// Core instances, memories and tables in a component: its adapters need a handful.
+const PART_COUNT_MAX: usize = 64;
+
+/// What a plugin may use up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// For each call. At least one millisecond; a call is cut one to two milliseconds later.
+    pub deadline: Duration,
+    /// Linear memory of one instance; it is never given back, so this is also the most that stays.
+    pub memory_bytes: usize,
+}
+
+impl Default for Limits {
+    /// 50 ms, a thousand times what a name needs; 64 MiB, enough for compiled languages (interpreters want more).
+    fn default() -> Self {
+        Self { deadline: Duration::from_millis(50), memory_bytes: 64 * 1024 * 1024 }
+    }
+}
+
+impl Limits {
+    /// The deadline in ticks of the epoch. The first one may come at once, so there is one more.
+    pub(super) fn deadline_ticks(&self) -> u64 {
+        let ticks = self.deadline.as_nanos().div_ceil(TICK.as_nanos()).max(1);
+        u64::try_from(ticks).map_or(u64::MAX / 2, |ticks| ticks.min(u64::MAX / 2)) + 1
+    }
+
+    /// For sentences.
+    pub(super) fn budget_ms(&self) -> u64 {
+        u64::try_from(self.deadline.as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+/// wasmtime's limiter, and a note of whether it said no: the guest sees a failed allocation and usually ends in a
+/// bare trap, which would hide the cause.
+pub(super) struct Limiter {
+    limits: StoreLimits,
+    pub(super) memory_denied: bool,
+}
+
+impl Limiter {
+    pub(super) fn new(limits: &Limits) -> Self {
+        let limits = StoreLimitsBuilder::new()
+            .memory_size(limits.memory_bytes)
+            .table_elements(TABLE_ELEMENT_COUNT_MAX)
+            .instances(PART_COUNT_MAX)
+            .memories(PART_COUNT_MAX)
+            .tables(PART_COUNT_MAX)
+            .build();
+        Self { limits, memory_denied: false }
+    }
+}
+
+impl ResourceLimiter for Limiter {
+    fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        let is_granted = self.limits.memory_growing(current, desired, maximum)?;
+        self.memory_denied |= !is_granted;
+        Ok(is_granted)
+    }
+
+    fn table_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        self.limits.table_growing(current, desired, maximum)
+    }
+
+    fn instances(&self) -> usize {
+        self.limits.instances()
+    }
+
+    fn tables(&self) -> usize {
+        self.limits.tables()
+    }
+
+    fn memories(&self) -> usize {
+        self.limits.memories()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deadlines_are_whole_ticks_and_one_more() {
+        let check = |deadline: Duration, ticks: u64| {
+            assert_eq!(Limits { deadline, ..Limits::default() }.deadline_ticks(), ticks, "{deadline:?}");
+        };
+        check(Duration::from_millis(50), 51);
+        check(Duration::from_micros(1500), 3);
+        check(Duration::ZERO, 2);
+        check(Duration::MAX, u64::MAX / 2 + 1);
+    }
+}

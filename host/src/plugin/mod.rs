@@ -1,0 +1,32 @@
+//! Plugins: WebAssembly components that answer the replicator's questions. The only user of wasmtime.
+//!
+//! ```text
+//! ModuleSource ──load──▶ CompiledModule ──start──▶ NamingPlugin ──▶ answers, or a Fault
+//!                        (one a file)              (one a flow or alias; its Instance is replaced after a fault)
+//! ```
+//!
+//! The contract is plugin-sdk/wit. A plugin reaches the log and its counters, nothing else; each call has a
+//! deadline and each instance a memory limit. Whether a name is legal, free and leads back is for the caller.
+
+mod contract;
+mod engine;
+mod fault;
+mod inspect;
+mod instance;
+mod journal;
+mod limits;
+mod load;
+mod naming;
+mod ticker;
+
+pub use engine::Engine;
+pub use fault::Fault;
+pub use instance::Link;
+pub use limits::Limits;
+pub use load::{Builtin, CompiledModule, LoadError, ModuleSource, SettingsProblem};
+pub use naming::{About, NamingPlugin};
+
+#[cfg(test)]
+mod component_build;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,222 @@
+//! Producing: what goes with the next request, and what an acknowledgement settles.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use tidegate_wire::batch::{BatchBuilder, BatchError};
+use tidegate_wire::client::NodeId;
+use tidegate_wire::error::WireError;
+use tidegate_wire::produce::{
+    BatchSource, CallId, Lane, OutBatch, ProduceEvent, ProducerIdentity, init_producer_id,
+};
+use tidegate_wire::{ApiKey, ResponseError};
+use tokio::time::Instant;
+use tracing::warn;
+
+use super::lane::{SendRules, SplitError};
+use super::transform::Transform;
+use super::worker::{Event, Occupant, WorkerState};
+use crate::names::{ClusterAlias, Slot, SourceOffset, SourcePartition};
+use crate::status::now_ms;
+
+/// What the producer takes its batches from.
+struct Outgoing<'a> {
+    occupants: &'a mut HashMap<Lane, Occupant>,
+    transform: &'a mut Transform,
+    builder: &'a mut BatchBuilder,
+    source: &'a ClusterAlias,
+    rules: SendRules,
+    freed_bytes: usize,
+    unreadable: Vec<(Lane, BatchError)>,
+}
+
+impl Outgoing<'_> {
+    fn positions(&self, slot: Slot) -> Vec<(SourcePartition, SourceOffset)> {
+        let lanes = self.occupants.values().filter_map(Occupant::relay);
+        let lanes = lanes.filter(|relay| relay.slot == slot && relay.is_placed);
+        lanes.map(|relay| (relay.source.clone(), relay.progress.safe_offset())).collect()
+    }
+}
+
+impl BatchSource for Outgoing<'_> {
+    fn next(&mut self, lane: Lane, bytes_max: usize) -> Option<OutBatch> {
+        let wanted_slot = match self.occupants.get_mut(&lane)? {
+            Occupant::Relay(relay) => {
+                let before = relay.unsettled_bytes;
+                let next = relay.next_batch(bytes_max, self.rules, self.transform);
+                self.freed_bytes += before - relay.unsettled_bytes;
+                return next.unwrap_or_else(|error| {
+                    self.unreadable.push((lane, error));
+                    None
+                });
+            }
+            Occupant::Positions(ledger) => ledger.is_ready().then_some(ledger.slot)?,
+        };
+        let positions = self.positions(wanted_slot);
+        let Some(Occupant::Positions(ledger)) = self.occupants.get_mut(&lane) else { return None };
+        ledger.batch(self.source, positions.into_iter(), now_ms(), self.builder)
+    }
+}
+
+impl WorkerState {
+    /// Sends all that brokers have room for.
+    pub(super) fn send_requests(&mut self, now: Instant) {
+        let nodes: Vec<NodeId> = self.producer.nodes_ready(now.into_std()).collect();
+        for node in nodes {
+            while self.send_request(node, now) {}
+        }
+    }
+
+    fn send_request(&mut self, node: NodeId, now: Instant) -> bool {
+        let mut outgoing = Outgoing {
+            occupants: &mut self.occupants,
+            transform: &mut self.transform,
+            builder: &mut self.position_builder,
+            source: &self.settings.source_alias,
+            rules: SendRules {
+                compression: self.settings.compression,
+                batch_bytes_max: self.settings.batch_bytes_max,
+            },
+            freed_bytes: 0,
+            unreadable: Vec::new(),
+        };
+        let call = self.producer.next_request(node, now.into_std(), &mut outgoing);
+        let Outgoing { freed_bytes, unreadable, .. } = outgoing;
+        self.budget.free(freed_bytes);
+        for (lane, error) in unreadable {
+            self.pause(lane, format!("a batch of the source can't be read: {error}"), now);
+        }
+        let Some(call) = call else { return false };
+        let id = call.id;
+        let answer = self.target.data.send_parts(node, ApiKey::Produce, call.version, call.parts);
+        self.tasks.spawn(async move { Event::Produced { call: id, answer: answer.await } });
+        true
+    }
+
+    pub(super) fn take_produced(&mut self, call: CallId, answer: Result<Bytes, WireError>, now: Instant) {
+        if let Err(problem) = &answer {
+            warn!(flow = %self.settings.flow, %problem, "a produce request was lost, sending it again");
+            self.target.refresh.distrust(now);
+        }
+        let mut events = Vec::new();
+        self.producer.on_answer(call, answer, now.into_std(), &mut events);
+        for event in events {
+            self.take_produce_event(event, now);
+        }
+    }
+
+    fn take_produce_event(&mut self, event: ProduceEvent, now: Instant) {
+        match event {
+            ProduceEvent::Acked { lane, tag, .. } => {
+                self.target.refresh.trust();
+                self.acknowledged(lane, tag);
+            }
+            ProduceEvent::Failed { lane, tag, error, message, .. } => {
+                self.refused(lane, tag, error, message, now)
+            }
+            ProduceEvent::RefreshMetadata { lane, error } => {
+                self.target.refresh.distrust(now);
+                if let Some(relay) = self.relay_lane_mut(lane) {
+                    relay.stats.set_error(now_ms(), format!("the target answered {error:?}; sending again"));
+                }
+            }
+            ProduceEvent::Retrying { lane, error, .. } => {
+                if let Some(relay) = self.relay_lane_mut(lane) {
+                    relay.stats.set_error(now_ms(), format!("the target answered {error:?}; sending again"));
+                }
+            }
+            ProduceEvent::EpochBumped { lane, duplicates_possible } => {
+                self.note_duplicates(lane, duplicates_possible);
+            }
+            ProduceEvent::IdentityExhausted { lane, duplicates_possible } => {
+                self.note_duplicates(lane, duplicates_possible);
+                let client = self.target.control.clone();
+                self.tasks.spawn(async move { Event::Identity(init_producer_id(&client).await) });
+            }
+            ProduceEvent::BadAnswer { node, problem } => {
+                warn!(flow = %self.settings.flow, node, %problem, "a produce answer can't be read, sending again");
+            }
+        }
+    }
+
+    /// The target forgot this producer; what was on its way may come to lie there twice. Said, since it can't be
+    /// prevented without transactions.
+    fn note_duplicates(&mut self, lane: Lane, duplicates_possible: usize) {
+        let flow = self.settings.flow.clone();
+        let Some(relay) = self.relay_lane(lane) else { return };
+        warn!(%flow, partition = %relay.source, batches = duplicates_possible,
+              "the target lost this producer's state; these batches may be there twice");
+    }
+
+    pub(super) fn take_identity(&mut self, identity: Result<ProducerIdentity, WireError>) {
+        match identity {
+            Ok(identity) => self.producer.set_identity(identity),
+            Err(problem) => {
+                warn!(flow = %self.settings.flow, %problem, "no new producer id, asking again");
+                let client = self.target.control.clone();
+                self.tasks.spawn(async move { Event::Identity(init_producer_id(&client).await) });
+            }
+        }
+    }
+
+    fn acknowledged(&mut self, lane: Lane, tag: u64) {
+        match self.occupants.get_mut(&lane) {
+            Some(Occupant::Relay(relay)) => {
+                let Some(settled) = relay.acknowledged(tag) else { return };
+                relay.publish_position();
+                self.budget.free(settled.source_bytes);
+                self.jump_if_idle(lane);
+            }
+            Some(Occupant::Positions(ledger)) => ledger.stored(tag),
+            None => {}
+        }
+    }
+
+    /// A batch was refused for good: smaller pieces if it was too large, else the partition pauses and says why.
+    fn refused(&mut self, lane: Lane, tag: u64, error: ResponseError, message: Option<String>, now: Instant) {
+        let words = message.map_or_else(|| format!("{error:?}"), |message| format!("{error:?}: {message}"));
+        if let Some(Occupant::Positions(ledger)) = self.occupants.get_mut(&lane) {
+            ledger.refused(tag);
+            self.producer.replace(lane, tag, Vec::new());
+            let topic = &self.settings.positions_topic;
+            let problem = format!("the target refused positions for \"{topic}\": {words}");
+            warn!(flow = %self.settings.flow, %problem, "positions not stored");
+            self.flow.set_error(now_ms(), problem);
+            return;
+        }
+        let is_too_large =
+            matches!(error, ResponseError::MessageTooLarge | ResponseError::RecordListTooLarge);
+        let Some(Occupant::Relay(relay)) = self.occupants.get_mut(&lane) else { return };
+        let split =
+            if is_too_large { relay.split(tag, &mut self.transform) } else { Err(SplitError::SingleRecord) };
+        match split {
+            Ok(pieces) => {
+                self.producer.replace(lane, tag, pieces);
+            }
+            Err(problem) => {
+                relay.held = Some(tag);
+                let size = relay.sent(tag).map_or(0, |(header, _)| header.total_bytes());
+                let problem = match (is_too_large, problem) {
+                    (true, SplitError::SingleRecord) => format!(
+                        "the target refused a record of {size} bytes: {words}; raise max.message.bytes of topic \
+                         \"{}\" on the target",
+                        relay.stats.target_topic
+                    ),
+                    (true, problem) => {
+                        format!("the target refused a batch of {size} bytes ({words}), and {problem}")
+                    }
+                    (false, _) => format!("the target refused a batch: {words}"),
+                };
+                self.pause(lane, problem, now);
+            }
+        }
+    }
+
+    /// Sends a batch again that was refused for good some time ago.
+    pub(super) fn retry_held(&mut self, lane: Lane) {
+        let held = self.relay_lane_mut(lane).and_then(|relay| relay.held.take());
+        if let Some(tag) = held {
+            self.producer.retry(lane, tag);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Which source offsets are settled. Pure: no clock, no sockets.
+//!
+//! Spans of source offsets are opened in offset order when their batches are read, and settle in any order when they
+//! are delivered or dropped. The safe offset moves over the settled prefix only, so it never passes a record that is
+//! still on its way (invariant I1).
+
+use std::collections::VecDeque;
+
+use crate::names::SourceOffset;
+
+/// A span of offsets that was opened; handed back to settle it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span(u64);
+
+/// Progress of one source partition.
+#[derive(Debug)]
+pub struct Progress {
+    safe: SourceOffset,
+    last_opened: SourceOffset,
+    /// Number of the span at the front of `open`.
+    front: u64,
+    open: VecDeque<OpenSpan>,
+}
+
+#[derive(Debug)]
+struct OpenSpan {
+    next: SourceOffset,
+    settled: bool,
+}
+
+impl Progress {
+    /// Starts at `first`: all before it counts as settled.
+    pub fn new(first: SourceOffset) -> Self {
+        Self { safe: first, last_opened: first, front: 0, open: VecDeque::new() }
+    }
+
+    /// First source offset that is not settled: all before it are delivered or dropped. Never goes back; one more
+    /// than what is stored as the position, since MirrorMaker 2 stores the last settled offset.
+    pub fn safe_offset(&self) -> SourceOffset {
+        self.safe
+    }
+
+    /// The end of the span that was opened last: where reading goes on if all that is not opened is thrown away.
+    pub fn last_opened(&self) -> SourceOffset {
+        self.last_opened
+    }
+
+    /// Opens the span that ends before `next`. Spans are opened in the order of the source; a span that ends where
+    /// the one before ended (or earlier) is legal and moves nothing.
+    pub fn open(&mut self, next: SourceOffset) -> Span {
+        self.last_opened = self.last_opened.max(next);
+        self.open.push_back(OpenSpan { next, settled: false });
+        Span(self.front + self.open.len() as u64 - 1)
+    }
+
+    /// Opens a span that has nothing to deliver (control batches, aborted transactions, dropped records).
+    pub fn skip(&mut self, next: SourceOffset) {
+        let span = self.open(next);
+        self.settle(span);
+    }
+
+    /// Marks a span as delivered or dropped. A span that is settled already stays so.
+    pub fn settle(&mut self, span: Span) {
+        let Some(index) = span.0.checked_sub(self.front) else { return };
+        let Some(entry) = usize::try_from(index).ok().and_then(|index| self.open.get_mut(index)) else {
+            return;
+        };
+        entry.settled = true;
+        while let Some(first) = self.open.front()
+            && first.settled
+        {
+            self.safe = self.safe.max(first.next);
+            self.open.pop_front();
+            self.front += 1;
+        }
+    }
+
+    /// Spans that are not settled, or wait behind one that is not.
+    pub fn open_count(&self) -> usize {
+        self.open.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_position_never_passes_an_unsettled_record() {
+        let mut progress = Progress::new(SourceOffset(5));
+        let first = progress.open(SourceOffset(10));
+        let second = progress.open(SourceOffset(20));
+        progress.settle(second);
+        assert_eq!(progress.safe_offset(), SourceOffset(5));
+        progress.settle(first);
+        assert_eq!(progress.safe_offset(), SourceOffset(20));
+        assert_eq!(progress.open_count(), 0);
+    }
+
+    #[test]
+    fn dropped_records_move_the_safe_offset() {
+        let mut progress = Progress::new(SourceOffset(0));
+        progress.skip(SourceOffset(7));
+        assert_eq!(progress.safe_offset(), SourceOffset(7));
+        let open = progress.open(SourceOffset(9));
+        progress.skip(SourceOffset(12));
+        assert_eq!(progress.safe_offset(), SourceOffset(7));
+        progress.settle(open);
+        progress.settle(open);
+        assert_eq!(progress.safe_offset(), SourceOffset(12));
+    }
+
+    proptest! {
+        #[test]
+        fn the_safe_offset_is_the_end_of_the_settled_prefix(
+            lengths in proptest::collection::vec(1i64..50, 1..40),
+            order in proptest::collection::vec(any::<proptest::sample::Index>(), 0..60),
+        ) {
+            let mut progress = Progress::new(SourceOffset(0));
+            let mut next = 0;
+            let mut spans = Vec::new();
+            for length in &lengths {
+                next += length;
+                spans.push((progress.open(SourceOffset(next)), next, false));
+            }
+            for pick in order {
+                let index = pick.index(spans.len());
+                progress.settle(spans[index].0);
+                spans[index].2 = true;
+                let prefix = spans.iter().take_while(|span| span.2).last().map_or(0, |span| span.1);
+                prop_assert_eq!(progress.safe_offset(), SourceOffset(prefix));
+            }
+        }
+    }
+}

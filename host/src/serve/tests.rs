@@ -1,0 +1,83 @@
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::rates::Rates;
+use super::view::StatusView;
+use super::{Watched, bind, metrics, ready};
+use crate::names::{ClusterAlias, FlowName, Slot, SourcePartition, TopicName};
+use crate::status::{FlowState, PartitionStats, Registry, Tier};
+
+fn registry() -> (Arc<Registry>, Arc<PartitionStats>) {
+    let registry = Arc::new(Registry::default());
+    let name = FlowName { source: ClusterAlias::new("east"), target: ClusterAlias::new("west") };
+    let flow = registry.flow(&name);
+    let stats = Arc::new(PartitionStats::new(TopicName::parse("east.orders").unwrap(), Slot(7)));
+    let partition = SourcePartition { topic: TopicName::parse("orders").unwrap(), partition: 3 };
+    flow.add_partition(partition, Arc::clone(&stats));
+    (registry, stats)
+}
+
+#[test]
+fn status_shows_ends_positions_lag_rates_and_tiers() {
+    let (registry, stats) = registry();
+    let start = Instant::now();
+    let mut rates = Rates::default();
+    rates.sample(&registry.snapshot(), start);
+    stats.position.store(80, Ordering::Relaxed);
+    stats.source_end.store(100, Ordering::Relaxed);
+    stats.delivered(Tier::Merge, 80, 8_000);
+    rates.sample(&registry.snapshot(), start + Duration::from_secs(2));
+    let view = StatusView::new(&registry.snapshot(), &rates, Duration::from_secs(9));
+    let flow = &view.flows[0];
+    assert_eq!((flow.name.as_str(), flow.state.as_str(), flow.lag_records), ("east->west", "starting", 20));
+    let partition = &flow.partitions[0];
+    assert_eq!(
+        (partition.source_end, partition.position, partition.lag_records),
+        (Some(100), Some(80), Some(20))
+    );
+    assert_eq!((partition.records, partition.bytes, partition.batches.merge), (80, 8_000, 1));
+    assert_eq!((partition.records_per_second, partition.bytes_per_second), (16.0, 1_600.0));
+}
+
+#[test]
+fn metrics_name_flow_topic_and_partition() {
+    let (registry, stats) = registry();
+    stats.delivered(Tier::Pass, 5, 500);
+    stats.position.store(5, Ordering::Relaxed);
+    let text = metrics::text(&registry).unwrap();
+    let labels = r#"{flow="east->west",topic="orders",target_topic="east.orders",partition="3"}"#;
+    for line in [
+        format!("tidegate_records_total{labels} 5"),
+        format!("tidegate_copied_bytes_total{labels} 500"),
+        format!("tidegate_position_offset{labels} 5"),
+        r#"tidegate_flow_state{flow="east->west",state="starting"} 1"#.to_owned(),
+    ] {
+        assert!(text.lines().any(|found| found == line), "no line {line} in\n{text}");
+    }
+    assert!(!text.contains("tidegate_lag_records{"), "a lag that is not known is not shown");
+}
+
+#[tokio::test]
+async fn readiness_names_the_flow_that_is_not_ready() {
+    let (registry, _stats) = registry();
+    let watched = Watched::new(Arc::clone(&registry));
+    let (code, text) = ready(axum::extract::State(Arc::clone(&watched))).await;
+    assert_eq!((code.as_u16(), text.as_str()), (503, "not ready: east->west is starting\n"));
+    let name = FlowName { source: ClusterAlias::new("east"), target: ClusterAlias::new("west") };
+    registry.flow(&name).set_state(FlowState::Running);
+    let (code, text) = ready(axum::extract::State(watched)).await;
+    assert_eq!((code.as_u16(), text.as_str()), (200, "ready\n"));
+}
+
+#[tokio::test]
+async fn only_loopback_is_served() {
+    let problem = bind("0.0.0.0:8642".parse().unwrap()).await.unwrap_err().to_string();
+    assert_eq!(
+        problem,
+        "tidegate.http.listen = 0.0.0.0:8642 is not a loopback address; without access control only loopback is \
+         served: use 127.0.0.1:8642 and a proxy that checks who asks"
+    );
+}

@@ -1,0 +1,241 @@
+//! What is known about each flow and partition while it runs: written by workers and control loops once a batch or
+//! round, read by status, metrics and the terminal. Nothing here decides anything.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
+
+use crate::names::{FlowName, Slot, SourcePartition, TopicName};
+
+/// What happened to a batch on its way (design: tiers).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tier {
+    /// Header patched, payload untouched.
+    Pass,
+    /// Several small batches became one.
+    Merge,
+    /// Re-encoded: cut, gaps, append time, split.
+    Rewrite,
+}
+
+/// Counters of one source partition. The worker that relays it is the only writer; all values are plain totals.
+#[derive(Debug)]
+pub struct PartitionStats {
+    /// Its name on the target.
+    pub target_topic: TopicName,
+    /// The slot that its position key hashes to.
+    pub slot: Slot,
+    /// First offset that is not settled; −1 until known.
+    pub position: AtomicI64,
+    /// The source's end offset as of the last fetch; −1 until known.
+    pub source_end: AtomicI64,
+    /// Records acknowledged by the target.
+    pub records: AtomicU64,
+    /// Bytes of the batches that were acknowledged, as sent.
+    pub bytes: AtomicU64,
+    /// Batches by tier, in the order of [`Tier`].
+    pub batches: [AtomicU64; 3],
+    last_error: Mutex<Option<LastError>>,
+}
+
+/// The last thing that went wrong, and when.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct LastError {
+    /// Milliseconds since the epoch.
+    pub at_ms: i64,
+    /// One sentence.
+    pub message: String,
+}
+
+impl PartitionStats {
+    /// All zero, offsets unknown.
+    pub fn new(target_topic: TopicName, slot: Slot) -> Self {
+        Self {
+            target_topic,
+            slot,
+            position: AtomicI64::new(-1),
+            source_end: AtomicI64::new(-1),
+            records: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            batches: Default::default(),
+            last_error: Mutex::new(None),
+        }
+    }
+
+    /// Counts one acknowledged batch.
+    pub fn delivered(&self, tier: Tier, records: u64, bytes: u64) {
+        self.records.fetch_add(records, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.batches[tier as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Records between the position and the source's end; none until both are known. It counts offsets, so gaps
+    /// (compaction, transaction markers) count too.
+    pub fn lag_records(&self) -> Option<u64> {
+        let position = self.position.load(Ordering::Relaxed);
+        let end = self.source_end.load(Ordering::Relaxed);
+        (position >= 0 && end >= 0).then(|| u64::try_from(end - position).unwrap_or(0))
+    }
+
+    /// Remembers what went wrong.
+    pub fn set_error(&self, at_ms: i64, message: String) {
+        *self.lock_error() = Some(LastError { at_ms, message });
+    }
+
+    /// What went wrong last.
+    pub fn last_error(&self) -> Option<LastError> {
+        self.lock_error().clone()
+    }
+
+    fn lock_error(&self) -> std::sync::MutexGuard<'_, Option<LastError>> {
+        self.last_error.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// Where a flow stands in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FlowState {
+    /// Connecting, creating internal topics, joining the group.
+    Starting,
+    /// In the group; owns its slots (perhaps none).
+    Running,
+    /// MirrorMaker 2 holds the group; waiting for it to leave.
+    WaitingForMirrorMaker,
+    /// Settling and leaving.
+    Stopping,
+    /// Ended by an error; the flow's last error says which.
+    Failed,
+}
+
+/// One flow as this process sees it.
+#[derive(Debug)]
+pub struct FlowStats {
+    /// `source->target`.
+    pub name: FlowName,
+    inner: RwLock<FlowInner>,
+}
+
+#[derive(Debug)]
+struct FlowInner {
+    state: FlowState,
+    has_run: bool,
+    slots: Vec<Slot>,
+    refusals: Vec<String>,
+    last_error: Option<LastError>,
+    partitions: BTreeMap<SourcePartition, Arc<PartitionStats>>,
+}
+
+/// A copy of a flow's facts at one moment.
+#[derive(Clone, Debug)]
+pub struct FlowSnapshot {
+    /// `source->target`.
+    pub name: FlowName,
+    /// Where it stands.
+    pub state: FlowState,
+    /// Slots that this process owns.
+    pub slots: Vec<Slot>,
+    /// What the last plan would not do, in words.
+    pub refusals: Vec<String>,
+    /// What went wrong last on the level of the flow.
+    pub last_error: Option<LastError>,
+    /// The partitions that this process relays.
+    pub partitions: BTreeMap<SourcePartition, Arc<PartitionStats>>,
+}
+
+impl FlowStats {
+    fn new(name: FlowName) -> Self {
+        let inner = FlowInner {
+            state: FlowState::Starting,
+            has_run: false,
+            slots: Vec::new(),
+            refusals: Vec::new(),
+            last_error: None,
+            partitions: BTreeMap::new(),
+        };
+        Self { name, inner: RwLock::new(inner) }
+    }
+
+    /// Changes the state.
+    pub fn set_state(&self, state: FlowState) {
+        let mut inner = self.write();
+        inner.state = state;
+        inner.has_run |= state == FlowState::Running;
+    }
+
+    /// Whether it was ever running: then what ended it may pass by itself.
+    pub fn has_run(&self) -> bool {
+        self.inner.read().unwrap_or_else(std::sync::PoisonError::into_inner).has_run
+    }
+
+    /// Says which slots this process owns.
+    pub fn set_slots(&self, slots: Vec<Slot>) {
+        self.write().slots = slots;
+    }
+
+    /// Says what the last plan refused.
+    pub fn set_refusals(&self, refusals: Vec<String>) {
+        self.write().refusals = refusals;
+    }
+
+    /// Remembers what went wrong.
+    pub fn set_error(&self, at_ms: i64, message: String) {
+        self.write().last_error = Some(LastError { at_ms, message });
+    }
+
+    /// Adds a partition that this process begins to relay.
+    pub fn add_partition(&self, partition: SourcePartition, stats: Arc<PartitionStats>) {
+        let mut inner = self.write();
+        inner.partitions.insert(partition, stats);
+    }
+
+    /// Removes a partition that this process let go.
+    pub fn remove_partition(&self, partition: &SourcePartition) {
+        let mut inner = self.write();
+        inner.partitions.remove(partition);
+    }
+
+    /// A copy of everything.
+    pub fn snapshot(&self) -> FlowSnapshot {
+        let inner = self.inner.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        FlowSnapshot {
+            name: self.name.clone(),
+            state: inner.state,
+            slots: inner.slots.clone(),
+            refusals: inner.refusals.clone(),
+            last_error: inner.last_error.clone(),
+            partitions: inner.partitions.clone(),
+        }
+    }
+
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, FlowInner> {
+        self.inner.write().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// All flows of this process.
+#[derive(Debug, Default)]
+pub struct Registry {
+    flows: RwLock<BTreeMap<FlowName, Arc<FlowStats>>>,
+}
+
+impl Registry {
+    /// The flow's facts; made at the first call.
+    pub fn flow(&self, name: &FlowName) -> Arc<FlowStats> {
+        let mut flows = self.flows.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let make = || Arc::new(FlowStats::new(name.clone()));
+        Arc::clone(flows.entry(name.clone()).or_insert_with(make))
+    }
+
+    /// A copy of every flow's facts, by name.
+    pub fn snapshot(&self) -> Vec<FlowSnapshot> {
+        let flows = self.flows.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        flows.values().map(|flow| flow.snapshot()).collect()
+    }
+}
+
+/// Milliseconds since the epoch, for what is shown and stored; nothing is decided by it.
+pub fn now_ms() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

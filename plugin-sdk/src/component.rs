@@ -1,0 +1,88 @@
+//! What exists on WebAssembly alone: the generated bindings, and the glue between them and the traits.
+//!
+//! One world a capability, each in a module of its own and named differently: the export macros of the worlds are
+//! called by [`plugin!`](crate::plugin) as asked for, and what is not called leaves no trace in the component.
+
+use std::cell::OnceCell;
+
+use crate::host::Level;
+use crate::{Link, Plugin, Problem};
+
+pub use generated_lifecycle::exports::tidegate::plugin::lifecycle;
+pub(crate) use generated_lifecycle::tidegate::plugin::host;
+pub use generated_topic_naming::exports::tidegate::plugin::topic_naming;
+
+#[expect(missing_docs, reason = "generated; the words are in the contract")]
+pub mod generated_lifecycle {
+    wit_bindgen::generate!({
+        path: "wit/0.1.0",
+        inline: "package tidegate:sdk;
+            world sdk-lifecycle {
+                import tidegate:plugin/host@0.1.0;
+                export tidegate:plugin/lifecycle@0.1.0;
+            }",
+        pub_export_macro: true,
+        generate_all,
+    });
+}
+
+#[expect(missing_docs, reason = "generated; the words are in the contract")]
+pub mod generated_topic_naming {
+    wit_bindgen::generate!({
+        path: "wit/0.1.0",
+        inline: "package tidegate:sdk;
+            world sdk-topic-naming {
+                export tidegate:plugin/topic-naming@0.1.0;
+            }",
+        pub_export_macro: true,
+        generate_all,
+    });
+}
+
+/// The plugin's one instance; empty until the host calls `init`.
+pub struct Instance<P>(OnceCell<P>);
+
+impl<P: Plugin> Instance<P> {
+    #[expect(clippy::new_without_default, reason = "only `plugin!` makes one, in a constant")]
+    pub const fn new() -> Self {
+        Self(OnceCell::new())
+    }
+
+    pub fn init(&self, link: lifecycle::Link, config: String) -> Result<(), Vec<lifecycle::Problem>> {
+        log_panics();
+        let link = Link {
+            name: link.name,
+            source_cluster: link.source_cluster,
+            target_cluster: link.target_cluster,
+        };
+        let plugin = P::init(link, &config)
+            .map_err(|problems| problems.into_iter().map(to_wit).collect::<Vec<_>>())?;
+        self.0
+            .set(plugin)
+            .map_err(|_| vec![to_wit(Problem::new("", "init was called twice on one instance"))])
+    }
+
+    pub fn with<T>(&self, ask: impl FnOnce(&P) -> T) -> T {
+        ask(self.0.get().expect("the host calls init before anything but describe"))
+    }
+}
+
+pub fn describe<P: Plugin>(crate_name: &str, crate_version: &str) -> lifecycle::About {
+    log_panics();
+    lifecycle::About {
+        name: P::NAME.unwrap_or(crate_name).to_owned(),
+        version: crate_version.to_owned(),
+        config_schema: P::SETTINGS_SCHEMA.map(str::to_owned),
+    }
+}
+
+fn to_wit(problem: Problem) -> lifecycle::Problem {
+    lifecycle::Problem { at: problem.at, message: problem.message }
+}
+
+/// A panic becomes a bare `unreachable` on WebAssembly; its text and place would be lost.
+fn log_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        crate::host::log(Level::Error, &panic.to_string());
+    }));
+}

@@ -1,0 +1,74 @@
+//! Every error that the protocol calls retriable, in the middle of a copy.
+
+use tidegate_embedded::{ApiKey, Effect, Fault, ResponseError};
+
+use super::{FaultOn, Pair, TARGET_TOPIC, TOPIC};
+
+/// Some requests go well first; then three in a row fail.
+fn some(effect: Effect, api: ApiKey) -> Fault {
+    Fault::new(effect).api(api).after(2).times(3)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn produce_errors_before_the_append() {
+    use ResponseError::{
+        KafkaStorageError, LeaderNotAvailable, NetworkException, NotEnoughReplicas, NotLeaderOrFollower,
+        UnknownTopicOrPartition,
+    };
+    for error in [
+        NotLeaderOrFollower,
+        UnknownTopicOrPartition,
+        NotEnoughReplicas,
+        KafkaStorageError,
+        LeaderNotAvailable,
+        NetworkException,
+    ] {
+        let pair = Pair::start(1).await;
+        let fault = some(Effect::Error(error), ApiKey::Produce).topic(TARGET_TOPIC);
+        pair.copies_whole_in_spite_of(&[FaultOn::Target(fault)]).await;
+    }
+}
+
+/// The records are in the log although the answer is an error: only the sequence numbers keep them from coming twice.
+#[tokio::test(flavor = "multi_thread")]
+async fn produce_errors_after_the_append() {
+    for error in [ResponseError::RequestTimedOut, ResponseError::NotEnoughReplicasAfterAppend] {
+        let pair = Pair::start(1).await;
+        let fault = some(Effect::ErrorAfterApply(error), ApiKey::Produce).topic(TARGET_TOPIC);
+        pair.copies_whole_in_spite_of(&[FaultOn::Target(fault)]).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fetch_errors() {
+    use ResponseError::{
+        FencedLeaderEpoch, KafkaStorageError, NotLeaderOrFollower, OffsetNotAvailable, UnknownLeaderEpoch,
+        UnknownTopicOrPartition,
+    };
+    for error in [
+        NotLeaderOrFollower,
+        UnknownTopicOrPartition,
+        FencedLeaderEpoch,
+        UnknownLeaderEpoch,
+        OffsetNotAvailable,
+        KafkaStorageError,
+    ] {
+        let pair = Pair::start(1).await;
+        let fault = some(Effect::Error(error), ApiKey::Fetch).topic(TOPIC);
+        pair.copies_whole_in_spite_of(&[FaultOn::Source(fault)]).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn errors_while_it_starts() {
+    use ResponseError::{CoordinatorLoadInProgress, CoordinatorNotAvailable, NotLeaderOrFollower};
+    let first = |error, api| Fault::new(Effect::Error(error)).api(api).times(2);
+    let pair = Pair::start(1).await;
+    let list_offsets = first(NotLeaderOrFollower, ApiKey::ListOffsets).topic(TOPIC);
+    pair.copies_whole_in_spite_of(&[
+        FaultOn::Target(first(CoordinatorNotAvailable, ApiKey::FindCoordinator)),
+        FaultOn::Target(first(CoordinatorLoadInProgress, ApiKey::InitProducerId)),
+        FaultOn::Source(list_offsets),
+    ])
+    .await;
+}
