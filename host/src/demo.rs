@@ -113,7 +113,7 @@ pub enum DemoFailure {
     Configuration(#[from] Box<config::LoadError>),
     /// The flow itself.
     #[error(transparent)]
-    Flow(FlowFailure),
+    Flow(Box<FlowFailure>),
     /// What lies in a log can't be read.
     #[error("{0:#}")]
     Unreadable(anyhow::Error),
@@ -200,7 +200,7 @@ impl Stage {
         let has_caught_up = observer.has_caught_up();
         tell(DemoEvent::LookedLast(observer.last_look()));
         players.stop_flow.send_replace(true);
-        lost((&mut players.flow).await)?.map_err(DemoFailure::Flow)?;
+        lost((&mut players.flow).await)?.map_err(flow_failure)?;
         let orders_count = orders_count?;
         let comparison = self.compare().map_err(DemoFailure::Unreadable)?;
         Ok(Outcome {
@@ -247,7 +247,7 @@ impl Stage {
             tokio::select! {
                 () = stopped(&mut stop) => return Ended::Asked,
                 result = &mut players.flow => {
-                    return Ended::Flow(lost(result).and_then(|result| result.map_err(DemoFailure::Flow)));
+                    return Ended::Flow(lost(result).and_then(|result| result.map_err(flow_failure)));
                 }
                 result = &mut players.generator => return Ended::Generator(generator_failure(result)),
                 _ = looks.tick() => tell(DemoEvent::Looked(observer.look())),
@@ -314,6 +314,10 @@ fn generator_failure(result: Result<anyhow::Result<u64>, tokio::task::JoinError>
         Ok(Err(problem)) => DemoFailure::Surroundings(problem),
         Err(failure) => failure,
     }
+}
+
+fn flow_failure(failure: FlowFailure) -> DemoFailure {
+    DemoFailure::Flow(Box::new(failure))
 }
 
 /// Waits for the order. A lost sender is one, too: nobody could give another.

@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use tracing::{error, info, warn};
+use tracing::{debug, error, info, warn};
 
 use self::ownership::{Handout, Ownership};
 use self::start::Started;
@@ -168,6 +168,7 @@ impl FlowLoop {
         self.stats.set_state(FlowState::Running);
         info!(flow = %self.setting.flow.name, count = slots.len(), "slots assigned");
         if !was_leader && self.ownership.is_leader() {
+            self.pace = Pace::new(self.setting.flow.refresh_topics);
             self.round_due = Some(Instant::now());
         }
         self.read_positions(Duration::ZERO);
@@ -226,6 +227,7 @@ impl FlowLoop {
         match done {
             Done::Released => {}
             Done::Positions { slots, positions } => {
+                debug!(flow = %self.setting.flow.name, slots = slots.len(), "stored positions read");
                 self.reading.retain(|slot| !slots.contains(slot));
                 match positions {
                     Ok(positions) => self.ownership.positions_read(&slots, &positions),
@@ -251,11 +253,14 @@ impl FlowLoop {
                 Some(self.pace.next_after_error())
             }
             Ok(plan) => {
+                debug!(flow = %self.setting.flow.name, actions = plan.actions.len(), ready = plan.ready.len(), "round made");
                 if let Some(refusal) = plan.flow_refusal() {
                     return Err(FlowFailure::Refused(refusal.text.clone()));
                 }
                 self.tell_plan(&plan);
-                let pause = self.pace.next(&plan);
+                // Without slots there is nothing to hurry for: an assignment brings the next round.
+                let has_slots = !self.ownership.slots().is_empty();
+                let pause = if has_slots { self.pace.next(&plan) } else { self.setting.flow.refresh_topics };
                 self.let_go(plan.ready).await;
                 self.hand_out().await;
                 pause

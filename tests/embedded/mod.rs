@@ -2,6 +2,7 @@
 //! whole, in order, and without a duplicate: no process dies here.
 
 mod connections;
+mod demo;
 mod errors;
 mod leaders;
 mod producers;

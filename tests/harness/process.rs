@@ -38,6 +38,9 @@ kill -KILL "$watch" 2>/dev/null
 exit "$code"
 "#;
 
+/// Names a folder in which every child's log is kept, to look into after a run.
+const LOGS_VARIABLE: &str = "TEST_LOGS";
+
 /// A signal that a test sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
@@ -195,6 +198,11 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.signal(Signal::Kill);
         let _ = self.keeper.wait();
+        if let Some(directory) = std::env::var_os(LOGS_VARIABLE) {
+            let thread = std::thread::current();
+            let name = format!("{}-{}.log", thread.name().unwrap_or("test").replace("::", "."), self.pid);
+            let _ = fs::write(Path::new(&directory).join(name), self.log_text());
+        }
     }
 }
 

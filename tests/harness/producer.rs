@@ -209,7 +209,11 @@ pub async fn produce_in_transactions(
     per_transaction: usize,
 ) -> anyhow::Result<Vec<u64>> {
     let options = ProducerOptions {
-        properties: vec![("transactional.id".to_owned(), format!("{topic}-{}", records.producer))],
+        properties: vec![
+            ("transactional.id".to_owned(), format!("{topic}-{}", records.producer)),
+            // Librdkafka wants it below transaction.timeout.ms, 60 s.
+            ("message.timeout.ms".to_owned(), "50000".to_owned()),
+        ],
         ..ProducerOptions::default()
     };
     let mut writer = Writer::new(cluster, topic, &options)?;

@@ -44,7 +44,12 @@ pub async fn own_cluster() -> Option<KafkaCluster> {
         skip::skipped(&why);
         return None;
     }
-    Some(started(KafkaVersion::V4_3_1).await)
+    // Kafka's own default again: a group must outlive a broker that is away for some seconds.
+    let session = ("group.consumer.session.timeout.ms".to_owned(), "45000".to_owned());
+    Some(
+        started(KafkaVersion::V4_3_1, KafkaOptions { properties: vec![session], ..KafkaOptions::default() })
+            .await,
+    )
 }
 
 async fn pair(source: &'static OnceCell<KafkaCluster>, version: KafkaVersion) -> Option<Clusters> {
@@ -54,8 +59,8 @@ async fn pair(source: &'static OnceCell<KafkaCluster>, version: KafkaVersion) ->
             return None;
         }
     }
-    let source = source.get_or_init(|| started(version)).await;
-    let target = TARGET.get_or_init(|| started(KafkaVersion::V4_3_1)).await;
+    let source = source.get_or_init(|| started(version, KafkaOptions::default())).await;
+    let target = TARGET.get_or_init(|| started(KafkaVersion::V4_3_1, KafkaOptions::default())).await;
     Some(Clusters { source, target })
 }
 
@@ -64,8 +69,8 @@ async fn why_not(version: KafkaVersion) -> Option<String> {
     why.expect("asking for Java does not panic")
 }
 
-async fn started(version: KafkaVersion) -> KafkaCluster {
-    match KafkaCluster::start(version, KafkaOptions::default()).await {
+async fn started(version: KafkaVersion, options: KafkaOptions) -> KafkaCluster {
+    match KafkaCluster::start(version, options).await {
         Ok(cluster) => cluster,
         Err(error) => panic!("could not start Kafka {version}: {error:#}"),
     }

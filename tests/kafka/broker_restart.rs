@@ -5,7 +5,7 @@ use tidegate_tests::{
     topics,
 };
 
-use crate::scenario::{Scenario, report, stops};
+use crate::scenario::{ARRIVAL_DEADLINE, Scenario, report, stops};
 
 const RECORDS: Numbered = Numbered { producer: 1, partition_count: 4, value_bytes: 300 };
 
@@ -31,6 +31,7 @@ async fn check_restarts(alias: &str, source: &dyn Servers, target: &dyn Servers,
         }
         process.still_runs().unwrap();
         restarted.start_again().await.unwrap();
+        load_goes_on(source).await;
         let before = scenario.count(&target_topic).await;
         scenario.holds(&mut process, &target_topic, before + 2_000).await;
     }
@@ -40,6 +41,19 @@ async fn check_restarts(alias: &str, source: &dyn Servers, target: &dyn Servers,
         scenario.arrives_by(&mut process, "restarted", &target_topic, isolation, Duplicates::Counted).await;
     report(&format!("{compared:?}"));
     stops(process).await;
+}
+
+/// The witness must have survived the restart itself, before Tidegate is asked for its copy.
+async fn load_goes_on(source: &dyn Servers) {
+    let count = async || anyhow::Ok(end_offsets(source, "restarted").await?.values().sum::<i64>());
+    let before = count().await.unwrap();
+    eventually("the load to go on", ARRIVAL_DEADLINE, async || {
+        let now = count().await?;
+        anyhow::ensure!(now > before + 500, "the source has {now} records, had {before}");
+        Ok(())
+    })
+    .await
+    .unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -87,7 +87,7 @@ fn demo_failure(failure: DemoFailure) -> Failure {
     match failure {
         DemoFailure::Surroundings(problem) => Exit::Unavailable.because(problem),
         DemoFailure::Configuration(problem) => Exit::Configuration.because(anyhow::anyhow!("{problem}")),
-        DemoFailure::Flow(failure) => flow_failure(failure),
+        DemoFailure::Flow(failure) => flow_failure(*failure),
         DemoFailure::Unreadable(problem) => Exit::Data.because(problem),
     }
 }

@@ -108,8 +108,17 @@ pub(super) async fn start(setting: &FlowSetting) -> Result<(Started, Box<Round>)
     let flow = &setting.flow;
     let name = flow.name.clone();
     let naming = load_naming(flow, &setting.clusters, setting.reverse_is_enabled, &setting.engine);
-    let (naming, clusters) =
-        tokio::join!(naming, connect(flow, &setting.clusters, setting.process.start_timeout));
+    let clusters = async {
+        let (source, target) = connect(flow, &setting.clusters, setting.process.start_timeout).await?;
+        // While the plugin is being compiled: the group's coordinator hears of a new topic some time after it is made,
+        // and a member that joins before that waits a second for its slots.
+        let is_one_cluster = source.client().metadata().cluster_id == target.client().metadata().cluster_id;
+        if !is_one_cluster {
+            target.ensure_positions_topic(&flow.positions).await.map_err(positions_failure)?;
+        }
+        Ok((source, target))
+    };
+    let (naming, clusters) = tokio::join!(naming, clusters);
     let (source, target) = clusters?;
     let mut round = Box::new(Round::new(flow.clone(), source.clone(), target.clone(), naming?));
     refuse_same_cluster(&mut round).await?;

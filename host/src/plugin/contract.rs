@@ -6,4 +6,4 @@ wasmtime::component::bindgen!({
 });
 
 pub(super) use exports::tidegate::plugin::{lifecycle, topic_naming};
-pub(super) use tidegate::plugin::host;
+pub(super) use self::tidegate::plugin::host;

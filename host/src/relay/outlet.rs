@@ -105,6 +105,15 @@ impl WorkerState {
         }
     }
 
+    /// Events of steps that had no list to put them into (a replaced batch, a new lane).
+    pub(super) fn take_late_events(&mut self, now: Instant) {
+        let mut events = Vec::new();
+        self.producer.take_events(&mut events);
+        for event in events {
+            self.take_produce_event(event, now);
+        }
+    }
+
     fn take_produce_event(&mut self, event: ProduceEvent, now: Instant) {
         match event {
             ProduceEvent::Acked { lane, tag, .. } => {

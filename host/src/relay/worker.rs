@@ -36,6 +36,10 @@ const PRODUCE_IN_FLIGHT_MAX: usize = 5;
 /// Pause between attempts to reach a cluster at the start of a worker, in milliseconds.
 const CONNECT_RETRY_MS: u64 = 500;
 
+/// New partitions have their first positions stored this soon, in milliseconds: a process that is killed again and again
+/// before the ordinary interval has passed would else start from the same place each time.
+const FIRST_COMMIT_MS: u64 = 500;
+
 /// How long a worker that ends by itself (its orders have ended) may settle, in milliseconds.
 const CLOSE_SETTLE_MS_MAX: u64 = 20_000;
 
@@ -247,6 +251,7 @@ impl WorkerState {
         }
         self.advance_releases(now);
         self.refresh_metadata(now);
+        self.take_late_events(now);
         self.send_requests(now);
         self.start_fetches(now);
     }
@@ -330,6 +335,7 @@ impl WorkerState {
         }
         self.source.refresh.now(now);
         self.target.refresh.now(now);
+        self.commit_due = self.commit_due.min(now + Duration::from_millis(FIRST_COMMIT_MS));
     }
 
     fn add_lane(&mut self, start: LaneStart, now: Instant) {

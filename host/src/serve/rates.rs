@@ -25,7 +25,8 @@ struct Seen {
     records: u64,
     bytes: u64,
     at: Instant,
-    rate: Rate,
+    /// None until it was seen twice.
+    rate: Option<Rate>,
 }
 
 /// Rates of all partitions of this process.
@@ -44,7 +45,7 @@ impl Rates {
                 let records = stats.records.load(Ordering::Relaxed);
                 let bytes = stats.bytes.load(Ordering::Relaxed);
                 let rate =
-                    self.seen.get(&key).map_or_else(Rate::default, |before| before.next(records, bytes, now));
+                    self.seen.get(&key).map(|before| before.next(records, bytes, now));
                 seen.insert(key, Seen { records, bytes, at: now, rate });
             }
         }
@@ -53,7 +54,7 @@ impl Rates {
 
     /// The rate of a partition; zero until it was seen twice.
     pub fn of(&self, flow: &FlowName, partition: &SourcePartition) -> Rate {
-        self.seen.get(&(flow.clone(), partition.clone())).map_or_else(Rate::default, |seen| seen.rate)
+        self.seen.get(&(flow.clone(), partition.clone())).and_then(|seen| seen.rate).unwrap_or_default()
     }
 }
 
@@ -61,17 +62,22 @@ impl Seen {
     fn next(&self, records: u64, bytes: u64, now: Instant) -> Rate {
         let seconds = (now - self.at).as_secs_f64();
         if seconds <= 0.0 {
-            return self.rate;
+            return self.rate.unwrap_or_default();
         }
         #[expect(clippy::cast_precision_loss, reason = "a rate is shown with a few digits")]
         let step = |new: u64, old: u64| new.saturating_sub(old) as f64 / seconds;
+        let step = Rate {
+            records_per_second: step(records, self.records),
+            bytes_per_second: step(bytes, self.bytes),
+        };
+        let Some(rate) = self.rate else { return step };
         let mix = |old: f64, new: f64| {
             let mixed = old.mul_add(1.0 - NEWEST_WEIGHT, new * NEWEST_WEIGHT);
             if mixed < 0.05 { 0.0 } else { mixed }
         };
         Rate {
-            records_per_second: mix(self.rate.records_per_second, step(records, self.records)),
-            bytes_per_second: mix(self.rate.bytes_per_second, step(bytes, self.bytes)),
+            records_per_second: mix(rate.records_per_second, step.records_per_second),
+            bytes_per_second: mix(rate.bytes_per_second, step.bytes_per_second),
         }
     }
 }

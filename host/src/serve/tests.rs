@@ -39,7 +39,7 @@ fn status_shows_ends_positions_lag_rates_and_tiers() {
         (Some(100), Some(80), Some(20))
     );
     assert_eq!((partition.records, partition.bytes, partition.batches.merge), (80, 8_000, 1));
-    assert_eq!((partition.records_per_second, partition.bytes_per_second), (16.0, 1_600.0));
+    assert_eq!((partition.records_per_second, partition.bytes_per_second), (40.0, 4_000.0));
 }
 
 #[test]
