@@ -174,7 +174,8 @@ impl Stage {
         tell: &mut (dyn FnMut(DemoEvent) + Send),
     ) -> Result<Outcome, DemoFailure> {
         let (file, loaded) = self.load(options)?;
-        let app = App::prepare(loaded.config).await.map_err(DemoFailure::Surroundings)?;
+        let app =
+            App::prepare(loaded.config).await.map_err(|failure| DemoFailure::Surroundings(failure.into()))?;
         let http = app.http_address().map_err(DemoFailure::Surroundings)?.to_string();
         let (east, west) = (self.east.bootstrap_servers(), self.west.bootstrap_servers());
         tell(DemoEvent::Started(Introduction { file, east, west, http }));

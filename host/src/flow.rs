@@ -1,27 +1,30 @@
 //! One flow: its control loop and its workers. The loop is the only one that decides; it waits for the group, for
 //! rounds of looking and planning, for stored positions and for the order to stop, and hands partitions to workers.
 
+mod failure;
 mod ownership;
+mod patience;
 mod start;
+mod workers;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use tracing::{debug, error, info, warn};
+use tracing::{debug, info, warn};
 
-use self::ownership::{Handout, Ownership};
+pub use self::failure::FlowFailure;
+use self::ownership::{OwnedSlot, Ownership};
 use self::start::Started;
-pub use self::start::{FlowFailure, FlowSetting, has_flow_back, look_once};
+pub use self::start::{FlowSetting, has_way_back, look_once};
+use self::workers::Workers;
 use crate::cluster::{MembershipEvent, read_positions};
 use crate::control::{Pace, Plan, Round};
 use crate::names::{Slot, SourceOffset, SourcePartition, TopicName};
-use crate::relay::{Command, LaneStart, Worker};
-use crate::status::{FlowState, FlowStats, PartitionStats};
+use crate::status::{FlowState, FlowStats};
 
 /// Pause before stored positions are asked for again after that failed, in milliseconds.
 const READ_RETRY_MS: u64 = 500;
@@ -29,15 +32,23 @@ const READ_RETRY_MS: u64 = 500;
 /// How long a revoked slot may settle, in milliseconds: less than the group waits.
 const REVOKE_SETTLE_MS_MAX: u64 = 15_000;
 
+/// A topic that is no longer there is looked for again after this time, in milliseconds: a broker that starts may not know
+/// it yet.
+const GONE_LOOK_MS: u64 = 2_000;
+
 /// What the loop's tasks bring.
 enum Done {
     Round(Box<Round>, anyhow::Result<Plan>),
     Positions {
-        slots: Vec<Slot>,
+        slots: Vec<OwnedSlot>,
         positions: anyhow::Result<BTreeMap<SourcePartition, SourceOffset>>,
     },
     /// Told to the group, nothing more to do.
     Released,
+    /// Single partitions were let go; the positions of their slots may be read again.
+    LetGo {
+        slots: Vec<Slot>,
+    },
 }
 
 struct FlowLoop {
@@ -45,15 +56,19 @@ struct FlowLoop {
     stats: Arc<FlowStats>,
     started: Started,
     ownership: Ownership,
-    workers: Vec<Worker>,
+    workers: Workers,
     tasks: JoinSet<Done>,
     /// The round, while it does not run.
     round: Option<Box<Round>>,
     round_due: Option<Instant>,
     pace: Pace,
-    reading: Vec<Slot>,
-    /// Refusals of the last plan.
+    reading: Vec<OwnedSlot>,
+    /// Slots of which partitions are being let go: their positions still move.
+    settling: Vec<Slot>,
+    /// Refusals of the last plan that need attention.
     refusals: Vec<String>,
+    /// Sentences about what the last plan leaves alone.
+    summary: Vec<String>,
 }
 
 /// Runs a flow until `stop` says so (Ok), or until it can't go on.
@@ -86,13 +101,9 @@ impl FlowLoop {
         round: Box<Round>,
     ) -> Result<Self, FlowFailure> {
         let ownership = Ownership::new(setting.flow.name.source.clone(), started.slot_count);
-        let mut workers = Vec::new();
-        for number in 0..setting.process.workers.max(1) {
-            let settings = setting.worker_settings(&started);
-            let worker =
-                Worker::spawn(number, settings, Arc::clone(&stats)).context("could not start a relay worker");
-            workers.push(worker.map_err(FlowFailure::Internal)?);
-        }
+        let settings = setting.worker_settings(&started);
+        let workers =
+            Workers::spawn(setting.process.workers, &settings, &stats).map_err(FlowFailure::Internal)?;
         Ok(Self {
             ownership,
             workers,
@@ -103,7 +114,9 @@ impl FlowLoop {
             round_due: Some(Instant::now()),
             pace: Pace::new(setting.flow.refresh_topics),
             reading: Vec::new(),
+            settling: Vec::new(),
             refusals: Vec::new(),
+            summary: Vec::new(),
             setting,
         })
     }
@@ -120,10 +133,10 @@ impl FlowLoop {
                     Ok(done) => self.take_done(done).await?,
                     Err(problem) => return Err(FlowFailure::Internal(anyhow::anyhow!("a task of the flow was lost: {problem}"))),
                 },
+                () = self.workers.one_ends() => {
+                    return Err(FlowFailure::Internal(anyhow::anyhow!("a relay worker ended by itself")));
+                }
                 () = sleep_until(round_due), if round_due.is_some() && self.round.is_some() => {}
-            }
-            if self.workers.iter().any(Worker::is_finished) {
-                return Err(FlowFailure::Internal(anyhow::anyhow!("a relay worker ended by itself")));
             }
         }
     }
@@ -156,28 +169,29 @@ impl FlowLoop {
                 self.stats.set_state(FlowState::WaitingForMirrorMaker);
             }
             Some(MembershipEvent::Failed(problem)) => return Err(FlowFailure::Membership(problem)),
+            Some(MembershipEvent::NotAllowed(problem)) => {
+                return Err(FlowFailure::NotAllowed(anyhow::Error::msg(problem)));
+            }
             None => return Err(FlowFailure::Membership("the group's client ended".to_owned())),
         }
         Ok(())
     }
 
     fn assigned(&mut self, slots: &[Slot]) {
-        let was_leader = self.ownership.is_leader();
         self.ownership.assigned(slots);
         self.stats.set_slots(self.ownership.slots());
         self.stats.set_state(FlowState::Running);
         info!(flow = %self.setting.flow.name, count = slots.len(), "slots assigned");
-        if !was_leader && self.ownership.is_leader() {
-            self.pace = Pace::new(self.setting.flow.refresh_topics);
-            self.round_due = Some(Instant::now());
-        }
+        // What the last round saw may be old: without slots nothing was hurried for.
+        self.pace = Pace::new(self.setting.flow.refresh_topics);
+        self.round_due = Some(Instant::now());
         self.read_positions(Duration::ZERO);
     }
 
-    /// Reads the positions of slots that are owned, not read and not being read.
+    /// Reads the positions of slots that are owned, not read, not being read and not moving.
     fn read_positions(&mut self, after: Duration) {
         let mut slots = self.ownership.unread();
-        slots.retain(|slot| !self.reading.contains(slot));
+        slots.retain(|owned| !self.reading.contains(owned) && !self.settling.contains(&owned.slot));
         if slots.is_empty() {
             return;
         }
@@ -187,30 +201,21 @@ impl FlowLoop {
         let source = self.setting.flow.name.source.clone();
         self.tasks.spawn(async move {
             tokio::time::sleep(after).await;
-            let positions = read_positions(&client, &topic, &source, &slots).await;
+            let numbers: Vec<Slot> = slots.iter().map(|owned| owned.slot).collect();
+            let positions = read_positions(&client, &topic, &source, &numbers).await;
             Done::Positions { slots, positions }
         });
     }
 
-    /// Lets slots go: workers settle and store, then the group is told.
+    /// Lets slots go: workers settle and store, then the group is told. Slots that are lost already (nobody is to be told)
+    /// are let go at once: somebody else may relay them.
     async fn release(&mut self, slots: Vec<Slot>, done: Option<oneshot::Sender<()>>) {
         self.ownership.revoked(&slots);
         self.stats.set_slots(self.ownership.slots());
-        // What is being read of them is stale when they come back.
-        self.reading.retain(|slot| !slots.contains(slot));
-        let mut released = Vec::new();
-        for (worker, slots) in Ownership::by_worker(&slots, self.workers.len()) {
-            let (done, receiver) = oneshot::channel();
-            let command =
-                Command::ReleaseSlots { slots, done, within: Duration::from_millis(REVOKE_SETTLE_MS_MAX) };
-            if self.command(worker, command).await {
-                released.push(receiver);
-            }
-        }
+        let within_ms = if done.is_some() { REVOKE_SETTLE_MS_MAX } else { 0 };
+        let letting_go = self.workers.release_slots(&slots, Duration::from_millis(within_ms)).await;
         self.tasks.spawn(async move {
-            for receiver in released {
-                let _worker_ended = receiver.await;
-            }
+            letting_go.wait().await;
             if let Some(done) = done {
                 let _group_gave_up = done.send(());
             }
@@ -218,14 +223,13 @@ impl FlowLoop {
         });
     }
 
-    async fn command(&self, worker: usize, command: Command) -> bool {
-        let Some(worker) = self.workers.get(worker) else { return false };
-        worker.commands.send(command).await.is_ok()
-    }
-
     async fn take_done(&mut self, done: Done) -> Result<(), FlowFailure> {
         match done {
             Done::Released => {}
+            Done::LetGo { slots } => {
+                self.settling.retain(|slot| !slots.contains(slot));
+                self.read_positions(Duration::ZERO);
+            }
             Done::Positions { slots, positions } => {
                 debug!(flow = %self.setting.flow.name, slots = slots.len(), "stored positions read");
                 self.reading.retain(|slot| !slots.contains(slot));
@@ -261,9 +265,10 @@ impl FlowLoop {
                 // Without slots there is nothing to hurry for: an assignment brings the next round.
                 let has_slots = !self.ownership.slots().is_empty();
                 let pause = if has_slots { self.pace.next(&plan) } else { self.setting.flow.refresh_topics };
-                self.let_go(plan.ready).await;
+                let some_are_gone = self.let_go(plan.ready).await;
                 self.hand_out().await;
-                pause
+                let look = some_are_gone.then_some(Duration::from_millis(GONE_LOOK_MS));
+                pause.into_iter().chain(look).min()
             }
         };
         self.round_due = match (self.round_due, pause) {
@@ -281,46 +286,45 @@ impl FlowLoop {
             warn!(flow = %name, "{event}");
             self.stats.set_error(crate::status::now_ms(), event.to_string());
         }
-        let refusals: Vec<String> = plan.refusals.iter().map(|refusal| refusal.text.clone()).collect();
-        for refusal in plan.refusals.iter().filter(|refusal| !self.refusals.contains(&refusal.text)) {
-            if refusal.needs_attention() {
-                warn!(flow = %name, "{}", refusal.text);
-            } else {
-                info!(flow = %name, "{}", refusal.text);
-            }
+        let refusals: Vec<String> = plan.attention().map(|refusal| refusal.text.clone()).collect();
+        for refusal in refusals.iter().filter(|refusal| !self.refusals.contains(refusal)) {
+            warn!(flow = %name, "{refusal}");
         }
+        // In order, so they are told here and nobody is alarmed by a count of them.
+        let summary = plan.summary_lines();
+        for line in summary.iter().filter(|line| !self.summary.contains(line)) {
+            info!(flow = %name, "{line}");
+        }
+        self.summary = summary;
         self.refusals.clone_from(&refusals);
         self.stats.set_refusals(refusals);
     }
 
-    async fn let_go(&mut self, ready: BTreeMap<SourcePartition, TopicName>) {
+    /// Lets partitions go that are no longer there or called otherwise; says whether there are any.
+    async fn let_go(&mut self, ready: BTreeMap<SourcePartition, TopicName>) -> bool {
         let gone = self.ownership.planned(ready);
-        let mut by_worker: BTreeMap<usize, Vec<SourcePartition>> = BTreeMap::new();
-        for partition in gone {
-            info!(flow = %self.setting.flow.name, %partition, "partition is no longer replicated");
-            let worker = Ownership::worker_of(self.ownership.slot_of(&partition), self.workers.len());
-            by_worker.entry(worker).or_default().push(partition);
+        if gone.is_empty() {
+            return false;
         }
-        for (worker, partitions) in by_worker {
-            let (done, receiver) = oneshot::channel();
-            let within = Duration::from_millis(REVOKE_SETTLE_MS_MAX);
-            if self.command(worker, Command::ReleasePartitions { partitions, done, within }).await {
-                let _worker_ended = receiver.await;
-            }
-        }
-        self.read_positions(Duration::ZERO);
+        let with_slot = |partition: SourcePartition| {
+            let slot = self.ownership.slot_of(&partition);
+            (partition, slot)
+        };
+        let gone: Vec<(SourcePartition, Slot)> = gone.into_iter().map(with_slot).collect();
+        let slots: Vec<Slot> = gone.iter().map(|(_, slot)| *slot).collect();
+        self.settling.extend(&slots);
+        let within = Duration::from_millis(REVOKE_SETTLE_MS_MAX);
+        let letting_go = self.workers.release_partitions(gone, within).await;
+        self.tasks.spawn(async move {
+            letting_go.wait().await;
+            Done::LetGo { slots }
+        });
+        true
     }
 
     async fn hand_out(&mut self) {
-        let mut by_worker: BTreeMap<usize, Vec<LaneStart>> = BTreeMap::new();
-        for handout in self.ownership.hand_out() {
-            let worker = Ownership::worker_of(handout.slot, self.workers.len());
-            by_worker.entry(worker).or_default().push(lane_start(handout));
-        }
-        for (worker, starts) in by_worker {
-            info!(flow = %self.setting.flow.name, worker, partitions = starts.len(), "partitions handed to a worker");
-            self.command(worker, Command::Add(starts)).await;
-        }
+        let handouts = self.ownership.hand_out();
+        self.workers.add(handouts).await;
     }
 
     fn problem(&self, problem: &str) {
@@ -328,21 +332,9 @@ impl FlowLoop {
         self.stats.set_error(crate::status::now_ms(), problem.to_owned());
     }
 
-    /// Settles, stores, leaves the group.
-    async fn close(mut self) {
-        self.tasks.abort_all();
-        let name = self.setting.flow.name.clone();
-        let closing: Vec<_> = std::mem::take(&mut self.workers).into_iter().map(Worker::close).collect();
-        let joined = tokio::task::spawn_blocking(move || {
-            for worker in closing {
-                if let Err(problem) = worker.join() {
-                    error!(flow = %name, %problem, "a relay worker did not end well");
-                }
-            }
-        });
-        if tokio::time::timeout(self.setting.process.stop_timeout, joined).await.is_err() {
-            warn!(flow = %self.setting.flow.name, "settling took too long; what is not stored will be copied again");
-        }
+    /// Settles, stores, leaves the group. Revocations that run are answered once the workers have let go, not before.
+    async fn close(self) {
+        self.workers.close(self.setting.process.stop_timeout).await;
         self.started.membership.leave().await;
     }
 }
@@ -365,16 +357,5 @@ async fn sleep_until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,
-    }
-}
-
-fn lane_start(handout: Handout) -> LaneStart {
-    let stats = Arc::new(PartitionStats::new(handout.target_topic.clone(), handout.slot));
-    LaneStart {
-        partition: handout.partition,
-        target_topic: handout.target_topic,
-        slot: handout.slot,
-        first: handout.first,
-        stats,
     }
 }

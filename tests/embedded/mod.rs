@@ -5,6 +5,7 @@ mod connections;
 mod demo;
 mod errors;
 mod leaders;
+mod naming;
 mod producers;
 mod seeded;
 mod times;

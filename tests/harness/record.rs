@@ -2,6 +2,8 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::LazyLock;
+use std::time::SystemTime;
 
 /// What must arrive unchanged.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,8 +75,14 @@ pub struct Numbered {
     pub value_bytes: usize,
 }
 
-/// Time of record 0. Long ago, so that a copy that put the present time would be seen.
-const FIRST_TIMESTAMP_MS: i64 = 1_600_000_000_000;
+/// Time of record 0: half an hour ago. The broker forgets a producer by the time of its records: after a restart it takes
+/// one whose records are older than a day (`producer.id.expiration.ms`) for unknown, and then a batch that is sent again
+/// comes twice, whoever sent it. Old times would blame the copy for that.
+static FIRST_TIMESTAMP_MS: LazyLock<i64> = LazyLock::new(|| {
+    const HALF_AN_HOUR_MS: i64 = 30 * 60 * 1000;
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    now.as_millis() as i64 - HALF_AN_HOUR_MS
+});
 
 impl Numbered {
     /// The partition of a record.
@@ -85,7 +93,7 @@ impl Numbered {
     /// The content of a record. No two of all producers are equal.
     pub fn content(&self, number: u64) -> Content {
         let name = format!("{}-{number}", self.producer);
-        let mut timestamp_ms = FIRST_TIMESTAMP_MS + i64::from(self.producer) * 100_000_000 + number as i64;
+        let mut timestamp_ms = *FIRST_TIMESTAMP_MS + number as i64;
         let mut key = Some(name.clone().into_bytes());
         let mut value = Some(self.value(&name));
         match number % 16 {

@@ -1,8 +1,8 @@
 //! A broker goes away and comes back under load: Tidegate waits, goes on, and loses and reorders nothing.
 
 use tidegate_tests::{
-    Duplicates, Isolation, KafkaCluster, Load, LoadOptions, Numbered, ProducerOptions, Servers, shared,
-    topics,
+    Duplicates, Isolation, KafkaCluster, Load, LoadOptions, Numbered, ProducerOptions, Servers, end_offsets,
+    eventually, shared, topics,
 };
 
 use crate::scenario::{ARRIVAL_DEADLINE, Scenario, report, stops};

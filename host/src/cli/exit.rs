@@ -20,16 +20,12 @@ pub enum Exit {
     Configuration,
 }
 
+/// The exit code of a process that a second signal ended at once: nothing was settled or stored.
+pub(super) const ENDED_AT_ONCE: i32 = 1;
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        ExitCode::from(match exit {
-            Exit::Usage => 64,
-            Exit::Data => 65,
-            Exit::Unavailable => 69,
-            Exit::Internal => 70,
-            Exit::NotAllowed => 77,
-            Exit::Configuration => 78,
-        })
+        ExitCode::from(exit.code())
     }
 }
 
@@ -49,6 +45,18 @@ impl fmt::Display for Failure {
 }
 
 impl Exit {
+    /// The number.
+    pub fn code(self) -> u8 {
+        match self {
+            Exit::Usage => 64,
+            Exit::Data => 65,
+            Exit::Unavailable => 69,
+            Exit::Internal => 70,
+            Exit::NotAllowed => 77,
+            Exit::Configuration => 78,
+        }
+    }
+
     /// A failure with this code.
     pub fn because(self, problem: impl Into<anyhow::Error>) -> Failure {
         Failure { exit: self, problem: problem.into() }

@@ -71,12 +71,21 @@ struct ProcessArguments {
     /// Relay threads a flow (tidegate.workers).
     #[arg(long, value_name = "N")]
     workers: Option<String>,
-    /// Where node identity and compiled plugins are kept (tidegate.cache.dir).
+    /// Data that one worker may hold, in MiB (tidegate.worker.buffer.mb) [default: 32]
+    #[arg(long, value_name = "N")]
+    worker_buffer_mb: Option<String>,
+    /// Where the node's identity is kept (tidegate.cache.dir).
     #[arg(long, value_name = "FOLDER")]
     cache_dir: Option<String>,
     /// text or json (tidegate.log.format).
     #[arg(long, value_name = "FORMAT")]
     log_format: Option<String>,
+    /// How long a cluster may be out of reach at the start (tidegate.start.timeout.ms) [default: 30000]
+    #[arg(long, value_name = "N")]
+    start_timeout_ms: Option<String>,
+    /// How long a stop may settle and store positions (tidegate.stop.timeout.ms) [default: 30000]
+    #[arg(long, value_name = "N")]
+    stop_timeout_ms: Option<String>,
     /// Wait while a running MirrorMaker 2 holds the flow, instead of ending (tidegate.wait.for.mirror.maker).
     #[arg(long)]
     wait_for_mirror_maker: bool,
@@ -172,14 +181,22 @@ impl FileArguments {
             environment: std::env::vars_os()
                 .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
                 .collect(),
-            flags: ProcessOverrides {
-                http_listen: process.http_listen.clone(),
-                workers: process.workers.clone(),
-                cache_dir: process.cache_dir.clone(),
-                log_format: process.log_format.clone(),
-                wait_for_mirror_maker: process.wait_for_mirror_maker.then(|| "true".to_owned()),
-                ..ProcessOverrides::default()
-            },
+            flags: process.overrides(),
+        }
+    }
+}
+
+impl ProcessArguments {
+    fn overrides(&self) -> ProcessOverrides {
+        ProcessOverrides {
+            http_listen: self.http_listen.clone(),
+            workers: self.workers.clone(),
+            worker_buffer_mb: self.worker_buffer_mb.clone(),
+            cache_dir: self.cache_dir.clone(),
+            log_format: self.log_format.clone(),
+            start_timeout_ms: self.start_timeout_ms.clone(),
+            stop_timeout_ms: self.stop_timeout_ms.clone(),
+            wait_for_mirror_maker: self.wait_for_mirror_maker.then(|| "true".to_owned()),
         }
     }
 }
@@ -187,4 +204,32 @@ impl FileArguments {
 fn config_failure(file: &Path, problem: &crate::config::LoadError) -> Failure {
     let hint = format!("`tidegate check {}` shows what becomes of every key", file.display());
     Failure { exit: Exit::Configuration, problem: anyhow::anyhow!("{problem}\n{hint}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_of_the_process_has_its_flag() {
+        let line = "tidegate run f --http-listen 127.0.0.1:1 --workers 2 --worker-buffer-mb 3 --cache-dir c --log-format json \
+                    --start-timeout-ms 4 --stop-timeout-ms 5 --wait-for-mirror-maker";
+        let Command::Run(arguments) = Cli::try_parse_from(line.split(' ')).unwrap().command else {
+            panic!("run is another command")
+        };
+        let text = |value: &str| Some(value.to_owned());
+        assert_eq!(
+            arguments.process.overrides(),
+            ProcessOverrides {
+                http_listen: text("127.0.0.1:1"),
+                workers: text("2"),
+                worker_buffer_mb: text("3"),
+                cache_dir: text("c"),
+                log_format: text("json"),
+                start_timeout_ms: text("4"),
+                stop_timeout_ms: text("5"),
+                wait_for_mirror_maker: text("true"),
+            }
+        );
+    }
 }

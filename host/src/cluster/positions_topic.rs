@@ -2,7 +2,7 @@
 
 use kafka_protocol::ResponseError;
 
-use super::admin::{ClusterAdmin, ConfigEntry};
+use super::admin::{BrokerRefusal, ClusterAdmin, ConfigEntry};
 use super::creation::NewTopic;
 use crate::config::PositionsConfig;
 use crate::names::{ClusterAlias, TopicName};
@@ -36,10 +36,10 @@ pub enum PositionsTopicError {
         topic: String,
         /// The cluster.
         target: ClusterAlias,
-        /// The broker's words.
-        reason: String,
+        /// The broker's error and its words.
+        reason: BrokerRefusal,
         /// What can be done.
-        remedy: String,
+        remedy: &'static str,
     },
     /// It was created and does not show.
     #[error(
@@ -70,8 +70,8 @@ impl ClusterAdmin {
             return Err(PositionsTopicError::Refused {
                 topic: config.topic.clone(),
                 target: self.alias().clone(),
-                reason: refusal.to_string(),
-                remedy: remedy(refusal.error).to_owned(),
+                reason: refusal.clone(),
+                remedy: remedy(refusal.error),
             });
         }
         for _ in 0..SEEN_ATTEMPTS_COUNT_MAX {

@@ -125,7 +125,8 @@ pub struct ConnectionConfig {
     pub reconnect_backoff: Duration,
     /// `reconnect.backoff.max.ms`, default 1 000: the waits grow up to this.
     pub reconnect_backoff_max: Duration,
-    /// `retry.backoff.ms`, default 100: the first wait before a refused request is sent again.
+    /// `retry.backoff.ms`, default 100: the first wait before a refused request is sent again. Read for the writer and
+    /// for the group's member alone; the reader and the control loop have a rhythm of their own.
     pub retry_backoff: Duration,
     /// `retry.backoff.max.ms`, default 1 000: the waits grow up to this.
     pub retry_backoff_max: Duration,

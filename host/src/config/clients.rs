@@ -8,10 +8,9 @@ use super::client_config::{
 };
 use super::layers::{End, FlowReader, Layer};
 use super::report::Fate;
+use super::values;
 
 pub(super) fn source_client(reader: &mut FlowReader<'_>) -> SourceClientConfig {
-    const RESETS: [(&str, OffsetReset); 3] =
-        [("earliest", OffsetReset::Earliest), ("latest", OffsetReset::Latest), ("none", OffsetReset::None)];
     const ISOLATIONS: [(&str, Isolation); 2] =
         [("read_uncommitted", Isolation::ReadUncommitted), ("read_committed", Isolation::ReadCommitted)];
     let layer = Layer::Consumer;
@@ -21,9 +20,24 @@ pub(super) fn source_client(reader: &mut FlowReader<'_>) -> SourceClientConfig {
         fetch_max_bytes: reader.int(layer, "fetch.max.bytes", 1, 52_428_800),
         fetch_max_wait: milliseconds(reader, layer, "fetch.max.wait.ms", 0, 500),
         max_partition_fetch_bytes: reader.int(layer, "max.partition.fetch.bytes", 1, 1_048_576),
-        auto_offset_reset: reader.word(layer, "auto.offset.reset", &RESETS, OffsetReset::Earliest),
+        auto_offset_reset: auto_offset_reset(reader),
         isolation: reader.word(layer, "isolation.level", &ISOLATIONS, Isolation::ReadUncommitted),
         connection: connection(reader, layer),
+    }
+}
+
+fn auto_offset_reset(reader: &mut FlowReader<'_>) -> OffsetReset {
+    const NAME: &str = "auto.offset.reset";
+    const WORDS: [(&str, OffsetReset); 3] =
+        [("earliest", OffsetReset::Earliest), ("latest", OffsetReset::Latest), ("none", OffsetReset::None)];
+    match reader.find(Layer::Consumer, NAME) {
+        // KIP-1106.
+        Some(found) if values::trim(&found.value).to_ascii_lowercase().starts_with("by_duration") => {
+            let text = "by_duration is not yet honoured; write earliest, latest or none";
+            reader.settings.refuse(&found.key, text);
+            OffsetReset::Earliest
+        }
+        _ => reader.word(Layer::Consumer, NAME, &WORDS, OffsetReset::Earliest),
     }
 }
 
@@ -85,7 +99,7 @@ pub(super) fn connection(reader: &mut FlowReader<'_>, layer: Layer) -> Connectio
     let request_timeout_ms = if layer == Layer::Worker { 40_000 } else { 30_000 };
     let idle_ms = if matches!(layer, Layer::Admin(_)) { 300_000 } else { 540_000 };
     let reconnect_backoff = milliseconds(reader, layer, "reconnect.backoff.ms", 0, 50);
-    let retry_backoff = milliseconds(reader, layer, "retry.backoff.ms", 0, 100);
+    let (retry_backoff, retry_backoff_max) = retry_backoff(reader, layer);
     ConnectionConfig {
         request_timeout: milliseconds(reader, layer, "request.timeout.ms", 1, request_timeout_ms),
         metadata_max_age: milliseconds(reader, layer, "metadata.max.age.ms", 0, 300_000),
@@ -94,7 +108,7 @@ pub(super) fn connection(reader: &mut FlowReader<'_>, layer: Layer) -> Connectio
         reconnect_backoff_max: milliseconds(reader, layer, "reconnect.backoff.max.ms", 0, 1_000)
             .max(reconnect_backoff),
         retry_backoff,
-        retry_backoff_max: milliseconds(reader, layer, "retry.backoff.max.ms", 0, 1_000).max(retry_backoff),
+        retry_backoff_max,
         connections_idle_max: match reader.number(layer, "connections.max.idle.ms", -1, MILLISECONDS_MAX) {
             Some(milliseconds) => u64::try_from(milliseconds).ok().map(Duration::from_millis),
             None => Some(Duration::from_millis(idle_ms)),
@@ -109,6 +123,16 @@ pub(super) fn connection(reader: &mut FlowReader<'_>, layer: Layer) -> Connectio
         send_buffer_bytes: buffer_bytes(reader, layer, "send.buffer.bytes"),
         receive_buffer_bytes: buffer_bytes(reader, layer, "receive.buffer.bytes"),
     }
+}
+
+/// The reader asks again in a rhythm of its own, the control loop in its next round.
+fn retry_backoff(reader: &mut FlowReader<'_>, layer: Layer) -> (Duration, Duration) {
+    let defaults = ConnectionConfig::default();
+    if !matches!(layer, Layer::Producer | Layer::Worker) {
+        return (defaults.retry_backoff, defaults.retry_backoff_max);
+    }
+    let first = milliseconds(reader, layer, "retry.backoff.ms", 0, 100);
+    (first, milliseconds(reader, layer, "retry.backoff.max.ms", 0, 1_000).max(first))
 }
 
 /// A hundred years. Times go up to this, so adding one to now can't overflow a clock.

@@ -1,6 +1,7 @@
 //! What one flow is told to do, parsed and checked. Below this folder no setting is a string that someone must still
 //! read; the defaults are MirrorMaker 2's unless the field says otherwise.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -35,9 +36,7 @@ pub struct FlowConfig {
     /// `refresh.topics.interval.seconds` (default 600 s): how long a new topic or partition waits at most. None:
     /// `refresh.topics.enabled = false` or a negative interval; then topics are looked up at start only.
     pub refresh_topics: Option<Duration>,
-    /// `sync.topic.configs.enabled` (default true). Today honoured when a topic is created.
-    pub sync_topic_configs: bool,
-    /// `config.properties.exclude`: topic settings that are not copied.
+    /// `config.properties.exclude`: topic settings that are not copied when a topic is created.
     pub config_properties_exclude: PropertyFilter,
     /// `S->T.use.defaults.from = source` (default `target`; the top level is not read): also copy the settings that the
     /// source topic only has by default.
@@ -85,16 +84,15 @@ pub const FLUSH_INTERVAL_MS_MAX: u64 = 5_000;
 pub struct GroupConfig {
     /// `T.group.id`, default `S-mm2`.
     pub id: String,
-    /// `T.client.id`, default `S->T`.
-    pub client_id: String,
     /// `T.session.timeout.ms`, default 10 s: a process that is silent so long has lost its slots. Shorter finds a dead
-    /// process sooner and takes a slow network for death.
+    /// process sooner and takes a slow network for death. In the classic group protocol alone; with KIP-848 the broker
+    /// decides.
     pub session_timeout: Duration,
-    /// `T.heartbeat.interval.ms`, default 3 s; less than the session timeout.
+    /// `T.heartbeat.interval.ms`, default 3 s; less than the session timeout. In the classic group protocol alone.
     pub heartbeat_interval: Duration,
     /// `T.rebalance.timeout.ms`, default 60 s: how long a member may settle before slots are taken from it.
     pub rebalance_timeout: Duration,
-    /// Connection settings of the membership and the positions clients, from `T.<setting>`.
+    /// Connection settings of the member, from `T.<setting>`.
     pub connection: ConnectionConfig,
 }
 
@@ -110,7 +108,7 @@ pub enum NamingModule {
 }
 
 /// The naming plugin of a flow.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct NamingConfig {
     /// `tidegate.naming.module` (a path or `builtin:default-policy`, `builtin:identity-policy`), else
     /// `replication.policy.class`.
@@ -123,6 +121,18 @@ pub struct NamingConfig {
     pub deadline: Duration,
     /// `tidegate.naming.memory.mb`, default 64 MiB: how much memory an instance may have. No Kafka property.
     pub memory_bytes: usize,
+}
+
+/// Without the settings, which may hold a secret.
+impl fmt::Debug for NamingConfig {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("NamingConfig")
+            .field("module", &self.module)
+            .field("deadline", &self.deadline)
+            .field("memory_bytes", &self.memory_bytes)
+            .finish_non_exhaustive()
+    }
 }
 
 /// How the topics of MirrorMaker 2 itself are spelled (`mm2-offset-syncs<sep>B<sep>internal`).

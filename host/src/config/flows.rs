@@ -13,7 +13,7 @@ use super::layers::{End, FlowReader, Layer};
 use super::naming;
 use super::report::Fate;
 use super::settings::Settings;
-use super::values::{self, list};
+use super::values;
 use crate::names::{FlowName, TopicName};
 
 /// Reads one flow.
@@ -31,7 +31,6 @@ pub(super) fn flow_config(settings: &mut Settings, flow: &FlowName, folder: &Pat
         internal_topics: InternalTopics { separator: separators.internal },
         replication_factor: reader.replication_factor(Layer::Option, "replication.factor", 2),
         refresh_topics: reader.interval("refresh.topics", 600),
-        sync_topic_configs: sync_topic_configs(reader),
         config_properties_exclude: PropertyFilter {
             exclude: names(reader, "config.properties.exclude", &CONFIG_PROPERTIES_EXCLUDE_DEFAULT),
         },
@@ -48,28 +47,13 @@ pub(super) fn flow_config(settings: &mut Settings, flow: &FlowName, folder: &Pat
 
 fn names(reader: &mut FlowReader<'_>, name: &str, default: &[&str]) -> NameList {
     let (key, list) = match reader.find(Layer::Option, name) {
-        Some(found) => (found.key, NameList::parse(&list(&found.value))),
+        Some(found) => (found.key, values::expressions(&found.value)),
         None => (name.to_owned(), NameList::parse(default)),
     };
     list.unwrap_or_else(|text| {
         reader.settings.refuse_quoting(&key, text);
         NameList::nothing()
     })
-}
-
-fn sync_topic_configs(reader: &mut FlowReader<'_>) -> bool {
-    const NAME: &str = "sync.topic.configs.enabled";
-    let sync = reader.boolean(Layer::Option, NAME, true);
-    if let Some(found) = reader.find(Layer::Option, NAME)
-        && sync
-    {
-        reader.settings.judge(
-            &found.key,
-            Fate::Mapped,
-            "settings are copied when a topic is created, not yet later",
-        );
-    }
-    sync
 }
 
 /// Anything but `source` counts as `target` in MirrorMaker 2; we say so.
@@ -132,18 +116,14 @@ fn flush_interval(reader: &mut FlowReader<'_>) -> Duration {
 
 fn group(reader: &mut FlowReader<'_>) -> GroupConfig {
     let layer = Layer::Worker;
-    let text = |reader: &mut FlowReader<'_>, name: &str| {
-        let parse = |value: &str| match values::trim(value) {
-            "" => Err("wants a name".to_owned()),
-            value => Ok(value.to_owned()),
-        };
-        reader.parsed(layer, name, parse)
+    let name = |value: &str| match values::trim(value) {
+        "" => Err("wants a name".to_owned()),
+        value => Ok(value.to_owned()),
     };
     let config = GroupConfig {
-        id: text(reader, "group.id").unwrap_or_else(|| format!("{}-mm2", reader.flow.source)),
-        client_id: text(reader, "client.id").unwrap_or_else(|| reader.flow.to_string()),
-        session_timeout: milliseconds(reader, layer, "session.timeout.ms", 1, 10_000),
-        heartbeat_interval: milliseconds(reader, layer, "heartbeat.interval.ms", 1, 3_000),
+        id: reader.parsed(layer, "group.id", name).unwrap_or_else(|| format!("{}-mm2", reader.flow.source)),
+        session_timeout: classic_milliseconds(reader, "session.timeout.ms", 10_000),
+        heartbeat_interval: classic_milliseconds(reader, "heartbeat.interval.ms", 3_000),
         rebalance_timeout: milliseconds(reader, layer, "rebalance.timeout.ms", 1, 60_000),
         connection: clients::connection(reader, layer),
     };
@@ -159,4 +139,15 @@ fn group(reader: &mut FlowReader<'_>) -> GroupConfig {
         reader.settings.refuse(&key, text);
     }
     config
+}
+
+/// In the protocol of KIP-848 the broker decides, and takes no word from its members.
+fn classic_milliseconds(reader: &mut FlowReader<'_>, name: &str, default: u64) -> Duration {
+    if let Some(found) = reader.find(Layer::Worker, name) {
+        let note = format!(
+            "in the classic group protocol alone; a target that serves KIP-848 decides by its own group.consumer.{name}"
+        );
+        reader.settings.judge(&found.key, Fate::Mapped, note);
+    }
+    milliseconds(reader, Layer::Worker, name, 1, default)
 }

@@ -44,9 +44,30 @@ pub(super) fn ask(mode: &str, questions: &[String]) -> Option<Vec<String>> {
     Some(answers)
 }
 
-/// Written past the test harness, which keeps what a passing test prints to itself: a skip must be seen.
+/// Written past the test harness, which keeps what a passing test prints to itself: a skip must be seen. With `CI=true`
+/// in the environment nothing may be skipped: there, a comparison that did not run is a failure.
 fn skip(mode: &str, why: &str) {
-    let _ = writeln!(std::io::stderr(), "SKIPPED: comparison with Java ({mode}): {why}");
+    let line = skip_line(mode, why, std::env::var("CI").as_deref() == Ok("true"));
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+fn skip_line(mode: &str, why: &str, is_forbidden: bool) -> String {
+    let line = format!("SKIPPED: comparison with Java ({mode}): {why}");
+    assert!(!is_forbidden, "{line}; with CI=true nothing may be skipped");
+    line
+}
+
+#[test]
+fn a_skip_is_seen() {
+    assert_eq!(skip_line("regex", "no JDK", false), "SKIPPED: comparison with Java (regex): no JDK");
+}
+
+#[test]
+#[should_panic(
+    expected = "SKIPPED: comparison with Java (regex): no JDK; with CI=true nothing may be skipped"
+)]
+fn a_skip_where_nothing_may_be_skipped_is_a_failure() {
+    skip_line("regex", "no JDK", true);
 }
 
 /// `text` as the oracle wants it.

@@ -6,19 +6,22 @@ use std::collections::BTreeMap;
 use super::flow_config::ClusterConfig;
 use super::key_shape::{self, Scope};
 use super::known::{
-    ADMIN, CONSUMER, FLOW_OPTIONS, GLOBAL, Known, PRODUCER, Plan, TIDEGATE_FLOW, WORKER,
+    ADMIN, CONSUMER, FLOW_OPTIONS, GLOBAL, Known, PRODUCER, Plan, SECURITY, TIDEGATE_FLOW, WORKER,
     WORKER_PREFIXES_AT_TOP, find, is_security,
 };
 use super::process;
 use super::report::Fate;
+use super::secrets::CLIENT_PREFIXES;
 use super::settings::Settings;
 use super::topology::{self, Topology};
-use super::values::{self, closest};
+use super::values::{self, Kind, closest};
 use crate::names::{ClusterAlias, FlowName};
 
 enum Verdict {
     Judged(Fate, String),
     Refused(String, Option<String>),
+    /// Refused with a text that quotes the value.
+    RefusedQuoting(String),
     Unknown(String, Option<String>),
 }
 
@@ -33,6 +36,7 @@ pub(super) fn judge_the_rest(
         match judge.key(&key, &value) {
             Verdict::Judged(fate, note) => settings.judge(&key, fate, note),
             Verdict::Refused(text, closest) => settings.refuse_with(&key, text, closest),
+            Verdict::RefusedQuoting(text) => settings.refuse_quoting(&key, text),
             Verdict::Unknown(text, closest) => {
                 let suggestion = closest.as_ref().map(|closest| format!("; did you mean {closest:?}?"));
                 settings.judge(&key, Fate::Ignored, format!("{text}{}", suggestion.unwrap_or_default()));
@@ -67,6 +71,7 @@ fn unknown(prefix: &str, name: &str, tables: &[&'static [Known]]) -> Verdict {
 fn planned(known: &Known, value: &str) -> Verdict {
     let checked = match values::check(known.kind, value) {
         Ok(()) => known.plan,
+        Err(text) if known.kind == Kind::Expressions => return Verdict::RefusedQuoting(text),
         Err(text) => return Verdict::Refused(text, None),
     };
     match checked {
@@ -85,9 +90,17 @@ fn planned(known: &Known, value: &str) -> Verdict {
     }
 }
 
-/// A security setting; `security.protocol` itself has been judged wherever it is in effect.
-fn security() -> Verdict {
-    not_yet("TLS and SASL")
+/// A security setting behind `prefix`; `security.protocol` itself has been judged wherever it is in effect.
+fn security(prefix: &str, name: &str) -> Verdict {
+    if name == "security.protocol" {
+        return ignored("no client that runs here reads it");
+    }
+    if SECURITY.iter().any(|known| known.name == name) {
+        return not_yet("TLS and SASL");
+    }
+    let closest = closest(name, SECURITY.iter().map(|known| known.name));
+    let text = "unknown key of TLS or SASL, which are not yet honoured";
+    Verdict::Unknown(text.into(), closest.map(|name| format!("{prefix}{name}")))
 }
 
 impl Judge<'_> {
@@ -122,7 +135,7 @@ impl Judge<'_> {
             return planned(known, value);
         }
         if is_security(key) {
-            return security();
+            return security("", key);
         }
         if let Some((client @ ("consumer" | "producer" | "admin"), _)) = key.split_once('.') {
             return ignored(format!(
@@ -216,7 +229,7 @@ impl Judge<'_> {
             return ignored(format!("no flow that runs here has the cluster {alias}"));
         }
         if is_security(name) {
-            return security();
+            return security(&format!("{alias}."), name);
         }
         let prefix = |client: &str| format!("{alias}.{client}.");
         match name.split_once('.') {
@@ -252,7 +265,7 @@ impl Judge<'_> {
         unread: Option<&str>,
     ) -> Verdict {
         if is_security(name) {
-            return security();
+            return security(prefix, name);
         }
         if name == "bootstrap.servers" {
             return self.other_servers(value, cluster);
@@ -309,24 +322,7 @@ impl Judge<'_> {
 
     /// The clients' settings at a flow, by the prefix of the client that reads them.
     fn flow_client(&self, flow: &FlowName, name: &str, value: &str) -> Option<Verdict> {
-        const PREFIXES: [&str; 15] = [
-            "source.consumer.",
-            "source.producer.",
-            "source.admin.",
-            "source.cluster.",
-            "target.consumer.",
-            "target.producer.",
-            "target.admin.",
-            "target.cluster.",
-            "producer.override.",
-            "consumer.override.",
-            "admin.override.",
-            "consumer.",
-            "producer.",
-            "admin.",
-            "override.",
-        ];
-        let prefix = PREFIXES.into_iter().find(|prefix| name.starts_with(prefix))?;
+        let prefix = CLIENT_PREFIXES.into_iter().find(|prefix| name.starts_with(prefix))?;
         let name = &name[prefix.len()..];
         let full = format!("{flow}.{prefix}");
         let (source, target) = (Some(&flow.source), Some(&flow.target));
@@ -341,7 +337,7 @@ impl Judge<'_> {
             }
             "producer." | "source.producer." | "target.producer." => {
                 if is_security(name) {
-                    return Some(security());
+                    return Some(security(&full, name));
                 }
                 not_yet(&format!(
                     "it is for the writer of offset syncs alone, in MirrorMaker 2 too; for the data write \
@@ -349,16 +345,22 @@ impl Judge<'_> {
                     flow.target
                 ))
             }
-            "source.cluster." => self.cluster_at_flow(name, value, source),
-            "target.cluster." => self.cluster_at_flow(name, value, target),
+            "source.cluster." => self.cluster_at_flow(&full, name, value, source),
+            "target.cluster." => self.cluster_at_flow(&full, name, value, target),
             _ => ignored(format!("it is for Connect's own clients; write {}.{name}", flow.target)),
         })
     }
 
-    fn cluster_at_flow(&self, name: &str, value: &str, cluster: Option<&ClusterAlias>) -> Verdict {
+    fn cluster_at_flow(
+        &self,
+        prefix: &str,
+        name: &str,
+        value: &str,
+        cluster: Option<&ClusterAlias>,
+    ) -> Verdict {
         match name {
             "bootstrap.servers" => self.other_servers(value, cluster),
-            _ if is_security(name) => security(),
+            _ if is_security(name) => security(prefix, name),
             _ => ignored("MirrorMaker 2 reads only servers, ssl and sasl settings there"),
         }
     }

@@ -3,12 +3,15 @@
 
 mod clients;
 mod flow_options;
+mod security;
 mod worker;
 
 pub(super) use clients::{ADMIN, CONSUMER, PRODUCER};
 pub(super) use flow_options::FLOW_OPTIONS;
+pub(super) use security::SECURITY;
 pub(super) use worker::{GLOBAL, WORKER};
 
+use super::process;
 use super::values::Kind;
 
 /// What becomes of a key that nobody read.
@@ -48,6 +51,70 @@ pub(super) fn find(tables: &[&'static [Known]], name: &str) -> Option<&'static K
     all().find(|known| known.name == name).or_else(|| all().find(is_prefix))
 }
 
+/// Whether `name` is exactly a key that is known somewhere, or within a family whose names are known. What only shares a
+/// known beginning, as `transforms.mask.field` does, is not.
+pub(super) fn is_name(name: &str) -> bool {
+    let is_exact = |known: &Known| !known.name.ends_with('.') && known.name == name;
+    let tables = [FLOW_OPTIONS, GLOBAL, WORKER, CONSUMER, PRODUCER, ADMIN];
+    tables.iter().any(|table| table.iter().any(is_exact))
+        || TIDEGATE_FLOW.contains(&name)
+        || process::keys().any(|key| key == name)
+        || is_in_family(name)
+}
+
+/// Names behind a known prefix.
+fn is_in_family(name: &str) -> bool {
+    const WORKERS: [&str; 8] = [
+        "inter.worker.key.generation.algorithm",
+        "inter.worker.key.size",
+        "inter.worker.key.ttl.ms",
+        "inter.worker.signature.algorithm",
+        "inter.worker.verification.algorithms",
+        "rest.advertised.host.name",
+        "rest.advertised.port",
+        "rest.advertised.listener",
+    ];
+    const STORAGE: [&str; 3] = ["offset.storage.", "config.storage.", "status.storage."];
+    const PROVIDER: [&str; 3] = [".class", ".param.allowed.paths", ".param.allowlist.pattern"];
+    let stored = STORAGE.iter().find_map(|prefix| name.strip_prefix(prefix));
+    let provided = name.strip_prefix("config.providers.");
+    WORKERS.contains(&name)
+        || stored.is_some_and(|setting| OWN_TOPICS_SETTINGS.contains(&setting))
+        || provided.is_some_and(|rest| PROVIDER.iter().any(|end| rest.ends_with(end)))
+}
+
+/// What may be said of Connect's own topics: their place, and the settings of a topic.
+const OWN_TOPICS_SETTINGS: [&str; 28] = [
+    "topic",
+    "partitions",
+    "replication.factor",
+    "cleanup.policy",
+    "compression.type",
+    "compression.gzip.level",
+    "compression.lz4.level",
+    "compression.zstd.level",
+    "delete.retention.ms",
+    "file.delete.delay.ms",
+    "flush.messages",
+    "flush.ms",
+    "index.interval.bytes",
+    "local.retention.bytes",
+    "local.retention.ms",
+    "max.compaction.lag.ms",
+    "max.message.bytes",
+    "message.timestamp.type",
+    "min.cleanable.dirty.ratio",
+    "min.compaction.lag.ms",
+    "min.insync.replicas",
+    "preallocate",
+    "retention.bytes",
+    "retention.ms",
+    "segment.bytes",
+    "segment.index.bytes",
+    "segment.ms",
+    "unclean.leader.election.enable",
+];
+
 /// What clients need to reach a cluster, MirrorMaker 2's "client properties", less `bootstrap.servers`.
 pub(super) fn is_security(name: &str) -> bool {
     name == "security.protocol" || name.starts_with("ssl.") || name.starts_with("sasl.")
@@ -66,13 +133,12 @@ pub(super) const WORKER_PREFIXES_AT_TOP: [&str; 9] = [
     "replication.policy",
 ];
 
+/// A plugin's own settings; see `secrets` for how they are printed.
+pub(super) const NAMING_SETTINGS: &str = "tidegate.naming.settings";
+
 /// Tidegate's own keys of a flow, at the top level for every flow.
-pub(super) const TIDEGATE_FLOW: [&str; 4] = [
-    "tidegate.naming.module",
-    "tidegate.naming.settings",
-    "tidegate.naming.deadline.ms",
-    "tidegate.naming.memory.mb",
-];
+pub(super) const TIDEGATE_FLOW: [&str; 4] =
+    ["tidegate.naming.module", NAMING_SETTINGS, "tidegate.naming.deadline.ms", "tidegate.naming.memory.mb"];
 
 #[cfg(test)]
 mod tests {

@@ -89,7 +89,8 @@ impl FlowReader<'_> {
         self.settings.strongest(&keys, &self.flow.to_string())
     }
 
-    /// The strongest value, parsed; what can't be parsed is a problem and counts as not there.
+    /// The strongest value, parsed; what can't be parsed is a problem and counts as not there. The parser's text may quote
+    /// the value.
     pub(super) fn parsed<T>(
         &mut self,
         layer: Layer,
@@ -97,21 +98,27 @@ impl FlowReader<'_> {
         parse: impl FnOnce(&str) -> Result<T, String>,
     ) -> Option<T> {
         let found = self.find(layer, name)?;
-        match parse(&found.value) {
-            Ok(value) => Some(value),
-            Err(text) => {
-                self.settings.refuse(&found.key, text);
-                None
-            }
-        }
+        parse(&found.value).map_err(|text| self.settings.refuse_quoting(&found.key, text)).ok()
+    }
+
+    /// As [`FlowReader::parsed`], for a parser whose text says what is wanted and never quotes the value, so it is told
+    /// even where the value must not be printed.
+    pub(super) fn parsed_unquoted<T>(
+        &mut self,
+        layer: Layer,
+        name: &str,
+        parse: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Option<T> {
+        let found = self.find(layer, name)?;
+        parse(&found.value).map_err(|text| self.settings.refuse(&found.key, text)).ok()
     }
 
     pub(super) fn boolean(&mut self, layer: Layer, name: &str, default: bool) -> bool {
-        self.parsed(layer, name, values::boolean).unwrap_or(default)
+        self.parsed_unquoted(layer, name, values::boolean).unwrap_or(default)
     }
 
     pub(super) fn number(&mut self, layer: Layer, name: &str, least: i64, most: i64) -> Option<i64> {
-        self.parsed(layer, name, |value| values::number(value, least, most))
+        self.parsed_unquoted(layer, name, |value| values::number(value, least, most))
     }
 
     /// A number that fits an `int` by its bounds.
@@ -125,7 +132,9 @@ impl FlowReader<'_> {
             Ok(()) if values::trim(value) != "0" => Ok(values::number(value, -1, i16::MAX.into())?),
             _ => Err("wants the number of copies, or -1 for the broker's default".into()),
         };
-        self.parsed(layer, name, parse).and_then(|number| i16::try_from(number).ok()).unwrap_or(default)
+        self.parsed_unquoted(layer, name, parse)
+            .and_then(|number| i16::try_from(number).ok())
+            .unwrap_or(default)
     }
 
     /// One of a few words, in any case.
@@ -145,7 +154,7 @@ impl FlowReader<'_> {
     pub(super) fn interval(&mut self, name: &str, default_seconds: u64) -> Option<std::time::Duration> {
         let enabled = self.boolean(Layer::Option, &format!("{name}.enabled"), true);
         let seconds = self
-            .parsed(Layer::Option, &format!("{name}.interval.seconds"), values::seconds)
+            .parsed_unquoted(Layer::Option, &format!("{name}.interval.seconds"), values::seconds)
             .unwrap_or(Some(default_seconds));
         seconds.filter(|_| enabled).map(std::time::Duration::from_secs)
     }

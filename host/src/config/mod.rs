@@ -3,6 +3,7 @@
 //! Every key of the file ends as honoured, mapped, ignored (why) or refused (why) in the [`Report`], and all problems
 //! are told at once. Files are read and nothing else: no cluster is asked here.
 
+mod absent_defaults;
 pub mod client_config;
 mod clients;
 pub mod filter;
@@ -29,6 +30,7 @@ mod values;
 mod variables;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 
 pub use client_config::{
@@ -43,7 +45,7 @@ pub use problem::{LoadError, Problem};
 pub use process::{LogFormat, ProcessConfig, ProcessOverrides};
 pub use report::{Fate, Report, Row};
 
-use crate::names::ClusterAlias;
+use crate::names::{ClusterAlias, FlowName};
 use settings::{Entry, Settings};
 use topology::Topology;
 use variables::Providers;
@@ -57,10 +59,12 @@ pub struct Config {
     pub clusters: BTreeMap<ClusterAlias, ClusterConfig>,
     /// The flows that run here, by name; never empty.
     pub flows: Vec<FlowConfig>,
+    /// Every flow that the file enables, also those that `--clusters` leaves to other processes: loops close over all.
+    pub enabled_flows: Vec<FlowName>,
 }
 
 /// What else than the file decides.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct LoadOptions {
     /// `--clusters`: the targets that this process serves; None: all.
     pub clusters: Option<Vec<ClusterAlias>>,
@@ -68,6 +72,18 @@ pub struct LoadOptions {
     pub environment: BTreeMap<String, String>,
     /// The command line's settings.
     pub flags: ProcessOverrides,
+}
+
+/// Without the environment's values, which hold secrets.
+impl fmt::Debug for LoadOptions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("LoadOptions")
+            .field("clusters", &self.clusters)
+            .field("environment", &format_args!("{} variables", self.environment.len()))
+            .field("flags", &self.flags)
+            .finish()
+    }
 }
 
 /// A file that can be used.
@@ -118,7 +134,11 @@ pub fn load_bytes(
         list.sort_by_key(|problem| (problem.line.is_none(), problem.line));
     }
     if problems.is_empty() {
-        return Ok(Loaded { config: Config { process, clusters, flows }, report, warnings });
+        return Ok(Loaded {
+            config: Config { process, clusters, flows, enabled_flows: topology.enabled },
+            report,
+            warnings,
+        });
     }
     Err(Box::new(LoadError { file: name.to_owned(), problems, warnings, report }))
 }
@@ -152,7 +172,7 @@ fn read_settings(bytes: &[u8], options: &LoadOptions) -> Settings {
 fn warn_of_values(settings: &mut Settings, unfilled: Vec<(String, (String, String))>) {
     for (key, (variable, reason)) in unfilled {
         // Within a secret, what looks like a variable may be a part of it.
-        let text = match secrets::is_secret(&key, settings.peek(&key).unwrap_or_default()) {
+        let text = match settings.is_secret(&key) {
             true => "what looks like a variable in it could not be filled in and stays as it is".to_owned(),
             false => format!("{variable} stays as it is: {reason}"),
         };

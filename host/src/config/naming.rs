@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::flow_config::{NamingConfig, NamingModule};
+use super::known::NAMING_SETTINGS;
 use super::layers::{FlowReader, Layer};
 use super::report::Fate;
 use super::settings::Settings;
@@ -109,7 +110,7 @@ fn own_module(reader: &mut FlowReader<'_>, key: &str, value: &str, folder: &Path
 }
 
 fn settings_json(reader: &mut FlowReader<'_>, module: &NamingModule, separator: &str) -> String {
-    let own = reader.parsed(Layer::Option, "tidegate.naming.settings", |value| {
+    let own = reader.parsed_unquoted(Layer::Option, NAMING_SETTINGS, |value| {
         match serde_json::from_str::<serde_json::Value>(value) {
             Ok(serde_json::Value::Object(_)) => Ok(values::trim(value).to_owned()),
             Ok(_) => Err("wants one JSON object, as in {\"prefix\":\"eu\"}".into()),

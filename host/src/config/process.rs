@@ -22,11 +22,9 @@ pub enum LogFormat {
 /// What holds for the whole process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessConfig {
-    /// `tidegate.http.listen`, default `127.0.0.1:8642`: where health, metrics and the API answer. Another address than
-    /// loopback wants `tidegate.http.token.file`.
+    /// `tidegate.http.listen`, default `127.0.0.1:8642`: where health, metrics and the API answer. Always a loopback
+    /// address: others would want a token, and tokens are not yet honoured.
     pub http_listen: SocketAddr,
-    /// `tidegate.http.token.file`: a file whose one line is the token that changes (and, off loopback, reads) want.
-    pub http_token_file: Option<PathBuf>,
     /// `tidegate.workers`, default half the processors, at least 1, at most 8: relay threads for each flow. A thread moves
     /// hundreds of MB/s, so more serve many slots with plugins, and each holds its own buffer. In place of `tasks.max`.
     pub workers: usize,
@@ -54,8 +52,6 @@ pub struct ProcessConfig {
 pub struct ProcessOverrides {
     /// `--http-listen`.
     pub http_listen: Option<String>,
-    /// `--http-token-file`.
-    pub http_token_file: Option<String>,
     /// `--workers`.
     pub workers: Option<String>,
     /// `--worker-buffer-mb`.
@@ -80,9 +76,8 @@ struct Setting {
     flag: fn(&ProcessOverrides) -> Option<&String>,
 }
 
-const SETTINGS: [Setting; 9] = [
+const SETTINGS: [Setting; 8] = [
     Setting { name: "http.listen", default: "127.0.0.1:8642", flag: |flags| flags.http_listen.as_ref() },
-    Setting { name: "http.token.file", default: "", flag: |flags| flags.http_token_file.as_ref() },
     Setting { name: "workers", default: "", flag: |flags| flags.workers.as_ref() },
     Setting { name: "worker.buffer.mb", default: "32", flag: |flags| flags.worker_buffer_mb.as_ref() },
     Setting { name: "cache.dir", default: "", flag: |flags| flags.cache_dir.as_ref() },
@@ -96,9 +91,8 @@ const SETTINGS: [Setting; 9] = [
     },
 ];
 
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 8] = [
     "tidegate.http.listen",
-    "tidegate.http.token.file",
     "tidegate.workers",
     "tidegate.worker.buffer.mb",
     "tidegate.cache.dir",
@@ -108,9 +102,18 @@ const KEYS: [&str; 9] = [
     "tidegate.wait.for.mirror.maker",
 ];
 
+/// Known, since files are written with it in mind, but nothing checks a token yet.
+pub(super) const TOKEN_FILE_KEY: &str = "tidegate.http.token.file";
+const TOKEN_FILE_VARIABLE: &str = "TIDEGATE_HTTP_TOKEN_FILE";
+const TOKEN_FILE_NOTE: &str =
+    "not yet honoured: no request is asked for a token, and none comes from beyond this machine";
+
+/// What the logs' filter is read from, where logs are started.
+const LOG_VARIABLE: &str = "TIDEGATE_LOG";
+
 /// The settings' keys in the file.
 pub(super) fn keys() -> impl Iterator<Item = &'static str> + Clone {
-    KEYS.into_iter()
+    KEYS.into_iter().chain([TOKEN_FILE_KEY])
 }
 
 const ENVIRONMENT_PREFIX: &str = "TIDEGATE";
@@ -152,10 +155,9 @@ pub(super) fn read(settings: &mut Settings, options: &LoadOptions, folder: &Path
         }
     };
     let mut reader = Reader { settings, options, layers, folder };
-    let http_token_file = reader.path("http.token.file");
+    reader.settings.judge(TOKEN_FILE_KEY, Fate::Ignored, TOKEN_FILE_NOTE);
     ProcessConfig {
-        http_listen: reader.http_listen(http_token_file.is_some()),
-        http_token_file,
+        http_listen: reader.http_listen(),
         workers: reader
             .parsed("workers", |value| values::number(value, 1, 256))
             .map_or_else(default_workers, to_usize),
@@ -197,7 +199,15 @@ fn layers(settings: &Settings, options: &LoadOptions) -> Result<config::Config, 
 
 /// Kubernetes sets variables of this prefix for a service called `tidegate`: strange ones are told, not refused.
 fn warn_of_unknown_variables(settings: &mut Settings, options: &LoadOptions) {
-    let known: Vec<String> = SETTINGS.iter().map(|setting| variable(setting.name)).collect();
+    if options.environment.contains_key(TOKEN_FILE_VARIABLE) {
+        let key = Some(TOKEN_FILE_VARIABLE.to_owned());
+        settings.warnings.push(Problem { key, ..Problem::of_file(TOKEN_FILE_NOTE) });
+    }
+    let known: Vec<String> = SETTINGS
+        .iter()
+        .map(|setting| variable(setting.name))
+        .chain([TOKEN_FILE_VARIABLE.to_owned(), LOG_VARIABLE.to_owned()])
+        .collect();
     let prefix = format!("{ENVIRONMENT_PREFIX}_");
     let is_unknown = |name: &&String| name.starts_with(&prefix) && !known.contains(name);
     for name in options.environment.keys().filter(is_unknown) {
@@ -260,7 +270,7 @@ impl Reader<'_> {
             Origin::Environment => variable(name),
             Origin::File | Origin::Default => return self.settings.refuse(&format!("tidegate.{name}"), text),
         };
-        let found = Some(secrets::printable(&key, value));
+        let found = Some(secrets::printable(secrets::holds_user_information(value), &key, value));
         self.settings.problems.push(Problem { line: None, key: Some(key), found, text, closest: None });
     }
 
@@ -275,7 +285,7 @@ impl Reader<'_> {
         Some(if self.origin(name) == Origin::File { self.folder.join(path) } else { path })
     }
 
-    fn http_listen(&mut self, has_token: bool) -> SocketAddr {
+    fn http_listen(&mut self) -> SocketAddr {
         const NAME: &str = "http.listen";
         let parse = |value: &str| {
             let address: Result<SocketAddr, _> = values::trim(value).parse();
@@ -283,8 +293,9 @@ impl Reader<'_> {
         };
         let default = SocketAddr::from(([127, 0, 0, 1], 8642));
         let address = self.parsed(NAME, parse).unwrap_or(default);
-        if !address.ip().is_loopback() && !has_token {
-            let text = "answers beyond this machine want a token; set tidegate.http.token.file, or listen on 127.0.0.1";
+        if !address.ip().is_loopback() {
+            let text = "answers beyond this machine want a token, and tokens are not yet honoured; listen on 127.0.0.1, and let \
+                        a proxy that asks who is there answer others";
             self.refuse(NAME, &address.to_string(), text.to_owned());
         }
         address

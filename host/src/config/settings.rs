@@ -6,6 +6,8 @@ use super::problem::Problem;
 use super::properties::Property;
 use super::report::{Fate, Row};
 use super::secrets;
+use super::values::list;
+use crate::names::ClusterAlias;
 
 /// A pair of the file.
 pub(super) struct Entry {
@@ -15,18 +17,20 @@ pub(super) struct Entry {
     /// With its variables filled in.
     pub(super) value: String,
     pub(super) line: usize,
+    /// The value as it stands in the file must not be printed.
+    is_secret: bool,
     mark: Mark,
 }
 
 impl Entry {
     pub(super) fn new(property: Property, value: String) -> Self {
         let Property { key, value: raw, line } = property;
-        Self { key, raw, value, line, mark: Mark::Untouched }
+        Self { key, raw, value, line, is_secret: true, mark: Mark::Untouched }
     }
 
-    /// Whether the value holds what must not be printed: a secret, or what a variable stands for.
-    fn is_hidden(&self) -> bool {
-        self.raw != self.value || secrets::is_secret(&self.key, &self.raw)
+    /// The value as it may be printed: as it stands in the file, never what a variable stands for.
+    fn printable(&self) -> String {
+        secrets::printable(self.is_secret, &self.key, &self.raw)
     }
 }
 
@@ -54,7 +58,17 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    pub(super) fn new(entries: Vec<Entry>) -> Self {
+    pub(super) fn new(mut entries: Vec<Entry>) -> Self {
+        let clusters = entries.iter().find(|entry| entry.key == "clusters");
+        let aliases: BTreeSet<ClusterAlias> = clusters
+            .map(|entry| list(&entry.value))
+            .unwrap_or_default()
+            .into_iter()
+            .map(ClusterAlias::new)
+            .collect();
+        for entry in &mut entries {
+            entry.is_secret = secrets::is_secret(&entry.key, &entry.raw, &aliases);
+        }
         let index = entries.iter().enumerate().map(|(at, entry)| (entry.key.clone(), at)).collect();
         Self { entries, index, problems: Vec::new(), warnings: Vec::new() }
     }
@@ -62,6 +76,11 @@ impl Settings {
     /// A value, without a trace.
     pub(super) fn peek(&self, key: &str) -> Option<&str> {
         self.entry(key).map(|entry| entry.value.as_str())
+    }
+
+    /// Whether the value must not be printed as it stands in the file.
+    pub(super) fn is_secret(&self, key: &str) -> bool {
+        self.entry(key).is_some_and(|entry| entry.is_secret)
     }
 
     fn entry(&self, key: &str) -> Option<&Entry> {
@@ -113,7 +132,7 @@ impl Settings {
         }
     }
 
-    /// The key stops the start.
+    /// The key stops the start. The text must not quote the value; see [`Settings::refuse_quoting`].
     pub(super) fn refuse(&mut self, key: &str, text: impl Into<String>) {
         self.refuse_with(key, text, None);
     }
@@ -133,11 +152,12 @@ impl Settings {
 
     /// As [`Settings::refuse`], for a text that quotes the value; it is kept back when the value must not be printed.
     pub(super) fn refuse_quoting(&mut self, key: &str, text: String) {
-        match self.entry(key).is_some_and(Entry::is_hidden) {
-            true => {
-                self.refuse(key, "can't be read once its variables are filled in; the value is not shown")
+        match self.entry(key) {
+            Some(entry) if entry.raw != entry.value => {
+                self.refuse(key, "can't be read once its variables are filled in; the value is not shown");
             }
-            false => self.refuse(key, text),
+            Some(entry) if entry.is_secret => self.refuse(key, "can't be read; the value is not shown"),
+            _ => self.refuse(key, text),
         }
     }
 
@@ -152,7 +172,7 @@ impl Settings {
         Problem {
             line: entry.map(|entry| entry.line),
             key: Some(key.to_owned()),
-            found: entry.map(|entry| secrets::printable(key, &entry.raw)),
+            found: entry.map(Entry::printable),
             text,
             closest,
         }
@@ -173,13 +193,7 @@ impl Settings {
             Mark::Honoured(readers) => (Fate::Honoured, honoured_note(&entry.key, readers)),
             Mark::Judged(fate, note) => (*fate, note.clone()),
         };
-        Row {
-            line: entry.line,
-            key: entry.key.clone(),
-            value: secrets::printable(&entry.key, &entry.raw),
-            fate,
-            note,
-        }
+        Row { line: entry.line, key: entry.key.clone(), value: entry.printable(), fate, note }
     }
 }
 

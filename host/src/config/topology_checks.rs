@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::absent_defaults;
 use super::flow_config::{ClusterConfig, FlowConfig};
 use super::naming;
 use super::problem::Problem;
@@ -16,8 +17,10 @@ pub(super) fn check(
     flows: &[FlowConfig],
 ) {
     refuse_loops(settings, topology);
+    warn_of_shared_topics(settings, topology);
     warn_of_same_servers(settings, topology, clusters);
     refuse_shared_state(settings, flows);
+    absent_defaults::warn(settings, topology);
 }
 
 /// Under names that stay, nothing but the names would end a loop. Flows that run elsewhere count: the records meet.
@@ -43,6 +46,26 @@ fn refuse_loops(settings: &mut Settings, topology: &Topology) {
             );
         }
     }
+}
+
+/// Flows into one target that keep names may meet in one topic. Flows that run elsewhere count here, too.
+fn warn_of_shared_topics(settings: &mut Settings, topology: &Topology) {
+    let mut keeping: BTreeMap<&ClusterAlias, Vec<&FlowName>> = BTreeMap::new();
+    for flow in topology.enabled.iter().filter(|flow| naming::keeps_names(settings, flow)) {
+        keeping.entry(&flow.target).or_default().push(flow);
+    }
+    let meet = |(target, flows): (&ClusterAlias, Vec<&FlowName>)| {
+        let names: Vec<String> = flows.iter().map(ToString::to_string).collect();
+        let sources: Vec<&str> = flows.iter().map(|flow| flow.source.as_str()).collect();
+        Problem::of_file(format!(
+            "{} keep topic names, so a topic that exists on more than one of {} is written by several flows on {target}, and \
+             its records are mixed; part the flows by their topics, or name topics with DefaultReplicationPolicy",
+            names.join(" and "),
+            sources.join(", ")
+        ))
+    };
+    let warnings = keeping.into_iter().filter(|(_, flows)| flows.len() > 1).map(meet);
+    settings.warnings.extend(warnings);
 }
 
 /// The shortest way over `flows`, both ends included.

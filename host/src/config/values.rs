@@ -1,5 +1,7 @@
 //! Values as Kafka's `ConfigDef` parses them: trimmed as Java trims, numbers in range, lists split at commas.
 
+use super::filter::NameList;
+
 /// The kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -73,8 +75,24 @@ pub(super) fn check(kind: Kind, value: &str) -> Result<(), String> {
         Kind::Boolean => boolean(value).map(drop),
         Kind::Number(least, most) => number(value, least, most).map(drop),
         Kind::Seconds => seconds(value).map(drop),
-        Kind::Expressions => super::filter::NameList::parse(&list(value)).map(drop),
+        Kind::Expressions => expressions(value).map(drop),
     }
+}
+
+/// A list of Java regular expressions. Commas can't be escaped, so `a{1,2}` falls in two.
+pub(super) fn expressions(value: &str) -> Result<NameList, String> {
+    let items = list(value);
+    NameList::parse(&items).map_err(|text| {
+        let count = |item: &str, sign| item.matches(sign).count();
+        let is_cut = items.iter().any(|item| count(item, '{') != count(item, '}') || count(item, '[') != count(item, ']'));
+        match is_cut && items.len() > 1 {
+            true => format!(
+                "{text}; a list is split at every comma, within braces and brackets too: write the cases one by one, as in \
+                 a, aa for a{{1,2}}"
+            ),
+            false => text,
+        }
+    })
 }
 
 /// The last part of a Java class name.

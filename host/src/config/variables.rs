@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::filter::NameList;
 use super::problem::Problem;
 use super::properties::{self, Property};
+use super::secrets;
 use super::values::{list, simple_name};
 
 /// `config.providers`, read and ready.
@@ -54,10 +55,11 @@ impl Providers {
     }
 
     fn problem(&mut self, pair: &Property, text: String) {
+        let hides_user = secrets::holds_user_information(&pair.value);
         self.problems.push(Problem {
             line: Some(pair.line),
             key: Some(pair.key.clone()),
-            found: Some(pair.value.clone()),
+            found: Some(secrets::printable(hides_user, &pair.key, &pair.value)),
             text,
             closest: None,
         });

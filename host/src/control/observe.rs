@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use crate::cluster::admin::TopicConfigs;
 use crate::cluster::{ClusterAdmin, ClusterView};
-use crate::config::FlowConfig;
 use crate::control::naming::{Naming, TopicAnswer};
 use crate::names::TopicName;
 
@@ -16,7 +15,8 @@ pub struct Observed {
     pub source: ClusterView,
     /// The target.
     pub target: ClusterView,
-    /// Settings of source topics whose copy is missing. Empty when settings are not copied.
+    /// Settings of source topics whose copy is missing: a copy is created with them, whether or not settings are
+    /// kept alike later (`sync.topic.configs.enabled`), as MirrorMaker 2 does it.
     pub source_configs: TopicConfigs,
 }
 
@@ -29,16 +29,11 @@ pub async fn observe(
     source: &ClusterAdmin,
     target: &ClusterAdmin,
     naming: &mut Naming,
-    flow: &FlowConfig,
 ) -> anyhow::Result<Observation> {
     let (source_view, target_view) = tokio::try_join!(source.view(), target.view())?;
     let answers = naming.answer_all(source_view.topics.keys());
     let missing = missing_topics(&answers, &target_view);
-    let source_configs = if flow.sync_topic_configs && !missing.is_empty() {
-        source.topic_configs(&missing).await?
-    } else {
-        TopicConfigs::new()
-    };
+    let source_configs = source.topic_configs(&missing).await?;
     Ok((Observed { source: source_view, target: target_view, source_configs }, answers))
 }
 

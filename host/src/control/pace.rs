@@ -31,7 +31,8 @@ impl Pace {
 
     /// How long to wait behind a round with this plan; None: for ever.
     pub fn next(&mut self, plan: &Plan) -> Option<Duration> {
-        if plan.actions.is_empty() {
+        // A plugin that failed (a machine that stood still is enough) may answer when it is asked again.
+        if plan.actions.is_empty() && !plan.has_plugin_fault() {
             self.soon_rounds_count = 0;
             return self.refresh;
         }
@@ -59,7 +60,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::control::plan::Action;
+    use crate::control::plan::{Action, Refusal, RefusalKind};
     use crate::names::{ClusterAlias, FlowName};
     use crate::topic_map::TopicMap;
 
@@ -95,6 +96,18 @@ mod tests {
         assert_eq!(pace.next(&plan(true)), None);
         assert_eq!(pace.next(&plan(false)), Some(Duration::from_millis(50)));
         assert_eq!(pace.next_after_error(), Duration::from_millis(100));
+    }
+
+    #[test]
+    fn a_topic_whose_plugin_failed_is_asked_for_soon() {
+        let refused =
+            |kind| Plan { refusals: vec![Refusal { kind, topic: None, text: String::new() }], ..plan(true) };
+        let mut pace = Pace::new(None);
+        assert_eq!(pace.next(&refused(RefusalKind::PluginFault)), Some(Duration::from_millis(50)));
+        assert_eq!(pace.next(&refused(RefusalKind::PluginFault)), Some(Duration::from_millis(100)));
+        assert_eq!(pace.next(&refused(RefusalKind::PluginRefused)), None);
+        let last = (0..11).map(|_| pace.next(&refused(RefusalKind::PluginFault))).last().unwrap();
+        assert_eq!(last, Some(Duration::from_millis(UNDONE_MS_MAX)));
     }
 
     #[test]

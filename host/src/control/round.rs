@@ -13,26 +13,24 @@ pub struct Round {
     source: ClusterAdmin,
     target: ClusterAdmin,
     naming: Naming,
-    names_are_kept: bool,
     memory: Memory,
 }
 
 impl Round {
     /// Nothing is asked of the clusters yet.
-    pub fn new(flow: FlowConfig, source: ClusterAdmin, target: ClusterAdmin, mut naming: Naming) -> Self {
-        let names_are_kept = naming.keeps_names();
-        Self { flow, source, target, naming, names_are_kept, memory: Memory::default() }
+    pub fn new(flow: FlowConfig, source: ClusterAdmin, target: ClusterAdmin, naming: Naming) -> Self {
+        Self { flow, source, target, naming, memory: Memory::default() }
     }
 
     /// Looks and plans; changes nothing on either cluster. After an error everything is as before.
     pub async fn observe_and_plan(&mut self) -> anyhow::Result<Plan> {
-        let (observed, answers) = observe(&self.source, &self.target, &mut self.naming, &self.flow).await?;
+        let (observed, answers) = observe(&self.source, &self.target, &mut self.naming).await?;
         let plan = plan(&Situation {
             observed: &observed,
             answers: &answers,
             memory: &self.memory,
             flow: &self.flow,
-            names_are_kept: self.names_are_kept,
+            names_are_kept: self.naming.keeps_names(),
         });
         self.memory.remember(&observed, &plan);
         Ok(plan)

@@ -18,26 +18,50 @@ pub(super) struct Handout {
     pub(super) first: Option<SourceOffset>,
 }
 
+/// A slot and the assignment that gave it: what was read of it under an earlier one is stale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OwnedSlot {
+    pub(super) slot: Slot,
+    assignment: u64,
+}
+
+/// The stored positions of an owned slot; none until they have been read.
+#[derive(Debug)]
+struct Owned {
+    assignment: u64,
+    positions: Option<BTreeMap<SourcePartition, SourceOffset>>,
+}
+
 /// What this process owns.
 #[derive(Debug)]
 pub(super) struct Ownership {
     source: ClusterAlias,
     slot_count: i32,
-    /// Owned slots; the positions of a slot are absent until they have been read.
-    slots: BTreeMap<Slot, Option<BTreeMap<SourcePartition, SourceOffset>>>,
+    /// Owned slots.
+    slots: BTreeMap<Slot, Owned>,
+    /// The number of the newest assignment.
+    assignment: u64,
     ready: BTreeMap<SourcePartition, TopicName>,
     given: BTreeMap<SourcePartition, (Slot, TopicName)>,
 }
 
 impl Ownership {
     pub(super) fn new(source: ClusterAlias, slot_count: i32) -> Self {
-        Self { source, slot_count, slots: BTreeMap::new(), ready: BTreeMap::new(), given: BTreeMap::new() }
+        Self {
+            source,
+            slot_count,
+            slots: BTreeMap::new(),
+            assignment: 0,
+            ready: BTreeMap::new(),
+            given: BTreeMap::new(),
+        }
     }
 
     /// Slots that are ours from now on; their positions are still to be read.
     pub(super) fn assigned(&mut self, slots: &[Slot]) {
+        self.assignment += 1;
         for slot in slots {
-            self.slots.insert(*slot, None);
+            self.slots.insert(*slot, Owned { assignment: self.assignment, positions: None });
         }
     }
 
@@ -52,16 +76,18 @@ impl Ownership {
     /// The stored positions (last settled offsets) of slots that were asked for. Slots that went meanwhile are ignored.
     pub(super) fn positions_read(
         &mut self,
-        slots: &[Slot],
+        slots: &[OwnedSlot],
         positions: &BTreeMap<SourcePartition, SourceOffset>,
     ) {
-        for slot in slots {
-            let Some(entry) = self.slots.get_mut(slot) else { continue };
+        for OwnedSlot { slot, assignment } in slots {
+            let Some(owned) = self.slots.get_mut(slot).filter(|owned| owned.assignment == *assignment) else {
+                continue;
+            };
             let is_of_slot =
                 |partition: &&SourcePartition| slot_for(&self.source, partition, self.slot_count) == *slot;
             let of_slot = positions.keys().filter(is_of_slot);
-            *entry =
-                Some(of_slot.map(|partition| (partition.clone(), positions[partition].next())).collect());
+            let firsts = of_slot.map(|partition| (partition.clone(), positions[partition].next()));
+            owned.positions = Some(firsts.collect());
         }
     }
 
@@ -84,9 +110,11 @@ impl Ownership {
     /// A partition that was let go has moved since its slot was read: its position must be read again.
     fn forget_stored(&mut self, partition: &SourcePartition) {
         if let Some((slot, _)) = self.given.get(partition)
-            && let Some(entry) = self.slots.get_mut(slot)
+            && let Some(owned) = self.slots.get_mut(slot)
         {
-            *entry = None;
+            // What is being read of it now is stale, too.
+            self.assignment += 1;
+            *owned = Owned { assignment: self.assignment, positions: None };
         }
     }
 
@@ -98,7 +126,9 @@ impl Ownership {
                 continue;
             }
             let slot = slot_for(&self.source, partition, self.slot_count);
-            let Some(Some(positions)) = self.slots.get(&slot) else { continue };
+            let Some(positions) = self.slots.get(&slot).and_then(|owned| owned.positions.as_ref()) else {
+                continue;
+            };
             let first = positions.get(partition).copied();
             let (partition, target_topic) = (partition.clone(), target_topic.clone());
             self.given.insert(partition.clone(), (slot, target_topic.clone()));
@@ -108,8 +138,9 @@ impl Ownership {
     }
 
     /// Owned slots whose positions are still to be read.
-    pub(super) fn unread(&self) -> Vec<Slot> {
-        self.slots.iter().filter(|(_, positions)| positions.is_none()).map(|(slot, _)| *slot).collect()
+    pub(super) fn unread(&self) -> Vec<OwnedSlot> {
+        let unread = self.slots.iter().filter(|(_, owned)| owned.positions.is_none());
+        unread.map(|(slot, owned)| OwnedSlot { slot: *slot, assignment: owned.assignment }).collect()
     }
 
     /// Owned slots.
@@ -167,6 +198,10 @@ mod tests {
         numbers.iter().map(|number| (partition(*number), topic("A.t"))).collect()
     }
 
+    fn slots(owned: &[OwnedSlot]) -> Vec<Slot> {
+        owned.iter().map(|owned| owned.slot).collect()
+    }
+
     fn firsts(handouts: &[Handout]) -> Vec<(i32, Option<i64>)> {
         handouts
             .iter()
@@ -181,8 +216,9 @@ mod tests {
         assert!(owned.hand_out().is_empty());
         owned.assigned(&[Slot(0)]);
         assert!(owned.hand_out().is_empty());
-        assert_eq!(owned.unread(), [Slot(0)]);
-        owned.positions_read(&[Slot(0)], &BTreeMap::from([(partition(1), SourceOffset(41))]));
+        assert_eq!(slots(&owned.unread()), [Slot(0)]);
+        let unread = owned.unread();
+        owned.positions_read(&unread, &BTreeMap::from([(partition(1), SourceOffset(41))]));
         assert_eq!(firsts(&owned.hand_out()), [(0, None), (1, Some(42))]);
         assert!(owned.hand_out().is_empty());
     }
@@ -191,16 +227,20 @@ mod tests {
     fn a_revoked_slot_takes_its_partitions_along_and_is_read_again() {
         let mut owned = ownership();
         owned.assigned(&[Slot(0)]);
+        let first = owned.unread();
         owned.planned(ready(&[0]));
-        owned.positions_read(&[Slot(0)], &BTreeMap::new());
+        let unread = owned.unread();
+        owned.positions_read(&unread, &BTreeMap::new());
         assert_eq!(owned.hand_out().len(), 1);
         owned.revoked(&[Slot(0)]);
         assert!(!owned.is_leader());
-        owned.positions_read(&[Slot(0)], &BTreeMap::new());
+        owned.positions_read(&first, &BTreeMap::new());
         assert!(owned.hand_out().is_empty(), "positions of a slot that went are ignored");
         owned.assigned(&[Slot(0)]);
-        assert!(owned.hand_out().is_empty(), "positions are read anew");
-        owned.positions_read(&[Slot(0)], &BTreeMap::from([(partition(0), SourceOffset(9))]));
+        owned.positions_read(&first, &BTreeMap::new());
+        assert!(owned.hand_out().is_empty(), "what was read for an earlier assignment is stale");
+        let unread = owned.unread();
+        owned.positions_read(&unread, &BTreeMap::from([(partition(0), SourceOffset(9))]));
         assert_eq!(firsts(&owned.hand_out()), [(0, Some(10))]);
     }
 
@@ -209,12 +249,13 @@ mod tests {
         let mut owned = ownership();
         owned.assigned(&[Slot(0)]);
         owned.planned(ready(&[0, 1]));
-        owned.positions_read(&[Slot(0)], &BTreeMap::new());
+        let unread = owned.unread();
+        owned.positions_read(&unread, &BTreeMap::new());
         owned.hand_out();
         let mut renamed = ready(&[0, 1]);
         renamed.insert(partition(1), topic("B.t"));
         assert_eq!(owned.planned(renamed), [partition(1)]);
-        assert_eq!(owned.unread(), [Slot(0)], "its position has moved since it was read");
+        assert_eq!(slots(&owned.unread()), [Slot(0)], "its position has moved since it was read");
         assert_eq!(owned.planned(BTreeMap::new()), [partition(0)]);
     }
 

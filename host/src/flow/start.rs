@@ -11,21 +11,20 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
+use super::failure::{FlowFailure, Setback};
+use super::patience::{Patience, RETRY_MS};
 use crate::cluster::{
-    ClusterAdmin, Membership, MembershipEvent, MembershipOptions, NodeIdentity, PositionsTopicError,
-    client_options,
+    ClusterAdmin, Membership, MembershipEvent, MembershipOptions, NodeIdentity, client_options,
 };
 use crate::config::{
-    AdminClientConfig, ClusterConfig, Compression, Config, FlowConfig, Isolation, ProcessConfig,
+    AdminClientConfig, ClusterConfig, Compression, Config, FlowConfig, Isolation, PositionsConfig,
+    ProcessConfig,
 };
 use crate::control::{Naming, Plan, Round};
 use crate::names::{ClusterAlias, FlowName, TopicName};
 use crate::plugin::Engine;
 use crate::relay::WorkerSettings;
 use crate::status::Registry;
-
-/// Pause between attempts to reach a cluster, in milliseconds.
-const CONNECT_RETRY_MS: u64 = 250;
 
 /// All that a flow is started with.
 #[derive(Clone)]
@@ -42,56 +41,8 @@ pub struct FlowSetting {
     pub engine: Engine,
     /// Who this process is in groups.
     pub node: Arc<NodeIdentity>,
-    /// Whether the direction back is enabled, too.
+    /// Whether enabled flows lead from the target back to the source.
     pub reverse_is_enabled: bool,
-}
-
-/// Why a flow can't start, or ended.
-#[derive(Debug, thiserror::Error)]
-pub enum FlowFailure {
-    /// A cluster did not answer for as long as a start may take.
-    #[error(
-        "flow {flow}: {side} \"{alias}\" ({servers}) can't be reached for {waited_s} s: {problem}; check \
-         {alias}.bootstrap.servers and that a broker runs there (tidegate.start.timeout.ms sets how long to wait)"
-    )]
-    Unreachable {
-        /// The flow.
-        flow: FlowName,
-        /// source or target.
-        side: &'static str,
-        /// The cluster.
-        alias: ClusterAlias,
-        /// Its bootstrap servers.
-        servers: String,
-        /// How long it was tried.
-        waited_s: u64,
-        /// The last attempt's problem.
-        problem: String,
-    },
-    /// MirrorMaker 2 has the group.
-    #[error(
-        "MirrorMaker 2 is still running flow {flow}: it holds the group of its positions on the target; stop it first, \
-         or start with --wait-for-mirror-maker (tidegate.wait.for.mirror.maker = true) to take over when it ends"
-    )]
-    MirrorMakerRunning {
-        /// The flow.
-        flow: FlowName,
-    },
-    /// The group can't be joined.
-    #[error("{0}")]
-    Membership(String),
-    /// What we will not do.
-    #[error("{0}")]
-    Refused(String),
-    /// The naming plugin can't be used.
-    #[error("{0:#}")]
-    Plugin(anyhow::Error),
-    /// A cluster does not allow it.
-    #[error("{0:#}")]
-    NotAllowed(anyhow::Error),
-    /// Something else; what ran before is started again.
-    #[error("{0:#}")]
-    Internal(anyhow::Error),
 }
 
 /// A flow that has reached both clusters.
@@ -107,6 +58,7 @@ pub(super) struct Started {
 pub(super) async fn start(setting: &FlowSetting) -> Result<(Started, Box<Round>), FlowFailure> {
     let flow = &setting.flow;
     let name = flow.name.clone();
+    let patience = Patience::new(&name, setting.process.start_timeout);
     let naming = load_naming(flow, &setting.clusters, setting.reverse_is_enabled, &setting.engine);
     let clusters = async {
         let (source, target) = connect(flow, &setting.clusters, setting.process.start_timeout).await?;
@@ -114,15 +66,15 @@ pub(super) async fn start(setting: &FlowSetting) -> Result<(Started, Box<Round>)
         // and a member that joins before that waits a second for its slots.
         let is_one_cluster = source.client().metadata().cluster_id == target.client().metadata().cluster_id;
         if !is_one_cluster {
-            target.ensure_positions_topic(&flow.positions).await.map_err(positions_failure)?;
+            ensure_positions_topic(&target, &flow.positions, &patience).await?;
         }
         Ok((source, target))
     };
     let (naming, clusters) = tokio::join!(naming, clusters);
     let (source, target) = clusters?;
     let mut round = Box::new(Round::new(flow.clone(), source.clone(), target.clone(), naming?));
-    refuse_same_cluster(&mut round).await?;
-    let slot_count = target.ensure_positions_topic(&flow.positions).await.map_err(positions_failure)?;
+    refuse_same_cluster(&mut round, &patience).await?;
+    let slot_count = ensure_positions_topic(&target, &flow.positions, &patience).await?;
     let positions_topic = TopicName::parse(&flow.positions.topic)
         .map_err(|problem| FlowFailure::Refused(format!("offset.storage.topic: {problem}")))?;
     let options = MembershipOptions {
@@ -140,29 +92,65 @@ pub(super) async fn start(setting: &FlowSetting) -> Result<(Started, Box<Round>)
 
 /// What `tidegate plan` shows of one flow: looks and plans, changes nothing.
 pub async fn look_once(flow: &FlowConfig, config: &Config, engine: &Engine) -> Result<Plan, FlowFailure> {
+    let patience = Patience::new(&flow.name, config.process.start_timeout);
     let (source, target) = connect(flow, &config.clusters, config.process.start_timeout).await?;
-    let naming = load_naming(flow, &config.clusters, has_flow_back(config, &flow.name), engine).await?;
-    Round::new(flow.clone(), source, target, naming).observe_and_plan().await.map_err(FlowFailure::Internal)
+    let naming = load_naming(flow, &config.clusters, has_way_back(config, &flow.name), engine).await?;
+    look(&mut Round::new(flow.clone(), source, target, naming), &patience).await
 }
 
-/// Whether a flow from `name`'s target to its source runs here, too: then unchanged names would go round for ever.
-pub fn has_flow_back(config: &Config, name: &FlowName) -> bool {
-    config.flows.iter().any(|flow| flow.name.source == name.target && flow.name.target == name.source)
+/// Whether enabled flows of the file, served here or elsewhere, lead from `flow`'s target back to its source, over
+/// however many clusters: then names that stay would go round for ever.
+pub fn has_way_back(config: &Config, flow: &FlowName) -> bool {
+    leads(&config.enabled_flows, &flow.target, &flow.source)
+}
+
+/// Whether one can come from `from` to `to` over these flows.
+fn leads(flows: &[FlowName], from: &ClusterAlias, to: &ClusterAlias) -> bool {
+    let mut reached = vec![from];
+    let mut next = 0;
+    while let Some(here) = reached.get(next).copied() {
+        next += 1;
+        for flow in flows.iter().filter(|flow| flow.source == *here) {
+            if flow.target == *to {
+                return true;
+            }
+            if !reached.contains(&&flow.target) {
+                reached.push(&flow.target);
+            }
+        }
+    }
+    false
+}
+
+/// The first look at both clusters.
+async fn look(round: &mut Round, patience: &Patience) -> Result<Plan, FlowFailure> {
+    loop {
+        match round.observe_and_plan().await {
+            Ok(plan) => return Ok(plan),
+            Err(problem) => patience.again(problem).await?,
+        }
+    }
 }
 
 /// A flow whose ends are one cluster under unchanged names would feed itself: nothing is started for it.
-async fn refuse_same_cluster(round: &mut Round) -> Result<(), FlowFailure> {
-    let plan = round.observe_and_plan().await.map_err(FlowFailure::Internal)?;
+async fn refuse_same_cluster(round: &mut Round, patience: &Patience) -> Result<(), FlowFailure> {
+    let plan = look(round, patience).await?;
     match plan.flow_refusal() {
         Some(refusal) => Err(FlowFailure::Refused(refusal.text.clone())),
         None => Ok(()),
     }
 }
 
-fn positions_failure(problem: PositionsTopicError) -> FlowFailure {
-    match problem {
-        PositionsTopicError::NotCompacted { .. } => FlowFailure::Refused(problem.to_string()),
-        other => FlowFailure::Internal(anyhow::Error::new(other)),
+async fn ensure_positions_topic(
+    target: &ClusterAdmin,
+    positions: &PositionsConfig,
+    patience: &Patience,
+) -> Result<i32, FlowFailure> {
+    loop {
+        match target.ensure_positions_topic(positions).await {
+            Ok(slot_count) => return Ok(slot_count),
+            Err(problem) => patience.again(problem).await?,
+        }
     }
 }
 
@@ -205,10 +193,18 @@ async fn reach(
         let attempt = tokio::time::timeout_at(deadline, Client::connect(options.clone())).await;
         let problem = match attempt {
             Ok(Ok(client)) => return Ok(ClusterAdmin::new(alias.clone(), client)),
-            Ok(Err(problem)) => problem.to_string(),
+            Ok(Err(problem)) => {
+                let words = problem.to_string();
+                if let Setback::Final(failure @ FlowFailure::NotAllowed(_)) =
+                    anyhow::Error::new(problem).into()
+                {
+                    return Err(failure);
+                }
+                words
+            }
             Err(_elapsed) => "no answer".to_owned(),
         };
-        if Instant::now() + Duration::from_millis(CONNECT_RETRY_MS) >= deadline {
+        if Instant::now() + Duration::from_millis(RETRY_MS) >= deadline {
             return Err(FlowFailure::Unreachable {
                 flow: flow.clone(),
                 side,
@@ -219,7 +215,7 @@ async fn reach(
             });
         }
         warn!(%flow, side, cluster = %alias, %problem, "cluster can't be reached, trying again");
-        tokio::time::sleep(Duration::from_millis(CONNECT_RETRY_MS)).await;
+        tokio::time::sleep(Duration::from_millis(RETRY_MS)).await;
     }
 }
 
@@ -276,3 +272,6 @@ fn codec(compression: Compression) -> Codec {
         Compression::Zstd => Codec::Zstd,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,5 +5,5 @@ wasmtime::component::bindgen!({
     world: "topic-namer",
 });
 
-pub(super) use exports::tidegate::plugin::{lifecycle, topic_naming};
 pub(super) use self::tidegate::plugin::host;
+pub(super) use exports::tidegate::plugin::{lifecycle, topic_naming};

@@ -1,5 +1,5 @@
 //! The engine that all plugins of a process share: wasmtime's settings, what a plugin may import, the ticker, and
-//! the modules that are compiled already.
+//! the modules that were compiled in this process and are still in use (nothing is kept on disk).
 
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -40,6 +40,15 @@ pub(super) enum Question<'a> {
     ToSource(&'a str),
 }
 
+impl Question<'_> {
+    fn limits(&self, limits: Limits) -> Limits {
+        match self {
+            Self::Start | Self::Describe | Self::Init | Self::SelfTest => limits.at_start(),
+            Self::ToTarget(_) | Self::ToSource(_) => limits,
+        }
+    }
+}
+
 impl fmt::Display for Question<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -102,7 +111,7 @@ impl Instance {
         store.epoch_deadline_trap();
         let instance = {
             let _clock = module.engine.run_clock();
-            store.set_epoch_deadline(limits.deadline_ticks());
+            store.set_epoch_deadline(Question::Start.limits(limits).deadline_ticks());
             module.compiled.pre.instantiate(&mut store)
         };
         let instance =
@@ -172,7 +181,7 @@ impl Instance {
         self.store.data_mut().limiter.memory_denied = false;
         let answer = {
             let _clock = self.module.engine.run_clock();
-            self.store.set_epoch_deadline(self.limits.deadline_ticks());
+            self.store.set_epoch_deadline(question.limits(self.limits).deadline_ticks());
             call(&self.exports, &mut self.store)
         };
         answer.map_err(|error| scene(&self.plugin, question, self.limits, &mut self.store).fault(&error))
@@ -193,6 +202,7 @@ impl Instance {
 fn scene<'a>(plugin: &'a str, question: Question<'a>, limits: Limits, store: &mut Store<State>) -> Scene<'a> {
     let state = store.data_mut();
     let memory_denied = state.limiter.memory_denied;
+    let limits = question.limits(limits);
     Scene { plugin, question, limits, memory_denied, last_words: state.last_words.take() }
 }
 

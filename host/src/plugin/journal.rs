@@ -1,5 +1,5 @@
-//! What a plugin tells of itself, bounded: lines to the log, sums for the metrics. One journal a plugin and flow; it
-//! outlives the instances.
+//! What a plugin tells of itself, bounded: lines to the log, and counters, which are kept but not shown as
+//! metrics yet. One journal a plugin and flow; it outlives the instances.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

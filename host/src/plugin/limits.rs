@@ -8,13 +8,18 @@ use super::ticker::TICK;
 
 /// Elements of all function tables. Compiled Rust has a few hundred, an interpreter some ten thousand.
 const TABLE_ELEMENT_COUNT_MAX: usize = 100_000;
+/// A start may take at least so long, in milliseconds, whatever a question may: it comes once an instance, often on a
+/// machine where everything starts, and time on the wall passes also while this process does not run (a spent quota of
+/// processor time, a paused machine).
+pub(super) const START_MS_MIN: u64 = 2_000;
 /// Core instances, memories and tables in a component: its adapters need a handful.
 const PART_COUNT_MAX: usize = 64;
 
 /// What a plugin may use up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// For each call. At least one millisecond; a call is cut one to two milliseconds later.
+    /// For each question. At least one millisecond; a call is cut one to two milliseconds later. Making an instance,
+    /// `describe`, `init` and `self-test` have two seconds when this is less.
     pub deadline: Duration,
     /// Linear memory of one instance; it is never given back, so this is also the most that stays.
     pub memory_bytes: usize,
@@ -28,6 +33,11 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// For making an instance, `describe`, `init` and `self-test`.
+    pub(super) fn at_start(self) -> Self {
+        Self { deadline: self.deadline.max(Duration::from_millis(START_MS_MIN)), ..self }
+    }
+
     /// The deadline in ticks of the epoch. The first one may come at once, so there is one more.
     pub(super) fn deadline_ticks(&self) -> u64 {
         let ticks = self.deadline.as_nanos().div_ceil(TICK.as_nanos()).max(1);
@@ -107,5 +117,16 @@ mod tests {
         check(Duration::from_micros(1500), 3);
         check(Duration::ZERO, 2);
         check(Duration::MAX, u64::MAX / 2 + 1);
+    }
+
+    #[test]
+    fn a_start_has_more_time_than_a_question() {
+        let check = |deadline_ms: u64, at_start_ms: u64| {
+            let limits = Limits { deadline: Duration::from_millis(deadline_ms), memory_bytes: 7 };
+            let expected = Limits { deadline: Duration::from_millis(at_start_ms), memory_bytes: 7 };
+            assert_eq!(limits.at_start(), expected);
+        };
+        check(50, START_MS_MIN);
+        check(60_000, 60_000);
     }
 }

@@ -53,7 +53,8 @@ impl NamingPlugin {
         Self::start(&CompiledModule::load(engine, source)?, link, settings_json, limits)
     }
 
-    /// Makes an instance, gives it its settings and has it test itself: about 0.1 ms.
+    /// Makes an instance, gives it its settings and has it test itself: about 0.1 ms. What the plugin refuses is final;
+    /// after a fault a fresh instance is tried, as with a question.
     pub fn start(
         module: &CompiledModule,
         link: &Link,
@@ -63,13 +64,16 @@ impl NamingPlugin {
         module.require(Interface::TopicNaming)?;
         check_object(&module.name, settings_json)?;
         let journal = Arc::new(Journal::new(&module.name, &link.name));
-        let mut instance = Instance::start(module, &module.name, limits, &journal)?;
-        let about = describe(&mut instance, module)?;
-        let label = format!("{:?} {}", about.name, about.version);
-        journal.rename(&about.name);
-        instance.rename(&label);
-        instance.init(link, settings_json)?;
-        instance.self_test()?;
+        let mut attempt = 1;
+        let (instance, about, label) = loop {
+            match first_instance(module, link, settings_json, limits, &journal) {
+                Err(LoadError::Fault(fault)) if attempt < ATTEMPT_COUNT_MAX => {
+                    tracing::warn!(flow = %link.name, %fault, "plugin fault at its start, trying a fresh instance");
+                    attempt += 1;
+                }
+                end => break end?,
+            }
+        };
         Ok(Self {
             module: module.clone(),
             link: link.clone(),
@@ -136,6 +140,24 @@ impl NamingPlugin {
             other => Fault::Refused { plugin: self.label.clone(), message: other.to_string() },
         })
     }
+}
+
+/// An instance that passed its self-test, what it says of itself, and its label.
+fn first_instance(
+    module: &CompiledModule,
+    link: &Link,
+    settings_json: &str,
+    limits: Limits,
+    journal: &Arc<Journal>,
+) -> Result<(Instance, About, String), LoadError> {
+    let mut instance = Instance::start(module, &module.name, limits, journal)?;
+    let about = describe(&mut instance, module)?;
+    let label = format!("{:?} {}", about.name, about.version);
+    journal.rename(&about.name);
+    instance.rename(&label);
+    instance.init(link, settings_json)?;
+    instance.self_test()?;
+    Ok((instance, about, label))
 }
 
 fn describe(instance: &mut Instance, module: &CompiledModule) -> Result<About, LoadError> {

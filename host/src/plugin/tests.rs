@@ -261,14 +261,29 @@ fn faults_while_starting_are_told() {
         "plugin \"unruly\" 0.1.0 broke down in init: panicked at tests/guests/unruly/src/lib.rs:L:C: asked to \
          (wasm trap: wasm `unreachable` instruction executed)"
     );
+    // A start has more time than a question.
     assert_eq!(
         unruly_refusal(r#"{"init":"loop"}"#, limits),
-        "plugin \"unruly\" 0.1.0 took longer than 250 ms for init; mend it or give it a longer deadline"
+        "plugin \"unruly\" 0.1.0 took longer than 2000 ms for init; mend it or give it a longer deadline"
     );
     assert_eq!(
         unruly_refusal(r#"{"self_test":false}"#, PATIENT),
         "plugin \"unruly\" 0.1.0 failed its self-test: asked to"
     );
+}
+
+#[test]
+fn a_start_that_faults_is_tried_on_a_fresh_instance_and_one_that_is_refused_is_not() {
+    let tries = |settings: &str| {
+        let log = Log::default();
+        let subscriber =
+            tracing_subscriber::fmt().with_writer(log.clone()).without_time().with_ansi(false).finish();
+        tracing::subscriber::with_default(subscriber, || unruly_refusal(settings, PATIENT));
+        log.lines().iter().filter(|line| line.contains("plugin fault at its start")).count()
+    };
+    assert_eq!(tries(r#"{"init":"panic"}"#), 1);
+    assert_eq!(tries(r#"{"init":"object"}"#), 0);
+    assert_eq!(tries(r#"{"self_test":false}"#), 0);
 }
 
 #[test]

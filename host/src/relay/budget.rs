@@ -6,7 +6,7 @@ pub const FETCH_BYTES_MIN: usize = 64 * 1024;
 
 /// One fetch asks for at most this many bytes, so that several run side by side and an answer stays in the
 /// processor's cache on its way through.
-pub const FETCH_BYTES_MAX: usize = 8 * 1024 * 1024;
+pub const FETCH_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// The byte budget of one worker.
 #[derive(Debug)]

@@ -14,9 +14,17 @@ use super::transform::Transform;
 use crate::names::{Slot, SourceOffset, SourcePartition};
 use crate::status::{PartitionStats, Tier};
 
+/// A batch that was re-encoded is split above this many bytes.
+const REWRITTEN_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// A target's refusals never make batches smaller than this, in bytes; smaller ones are split when they are refused.
+const LEARNED_BYTES_MIN: usize = 64 * 1024;
+
 /// The relay's state of one source partition. Its worker is the only one that touches it.
 #[derive(Debug)]
 pub(super) struct RelayLane {
+    /// No other partition of this worker has or had it.
+    pub(super) number: u64,
     pub(super) source: SourcePartition,
     /// The source topic's name as the wire wants it.
     pub(super) topic: Arc<str>,
@@ -36,8 +44,20 @@ pub(super) struct RelayLane {
     pub(super) is_placed: bool,
     /// Ask for the log's bounds when the pause is over.
     pub(super) needs_location: bool,
-    /// A batch that the target refused for good; sent again when the pause is over.
-    pub(super) held: Option<u64>,
+    /// Batches that the target refused for good, in order; sent again when the pause is over.
+    pub(super) held: Vec<u64>,
+    /// Whether the target partition has a leader.
+    pub(super) is_led: bool,
+    /// The target refused the last batch, or did not answer; it is sent again. Cleared by an acknowledgement.
+    pub(super) is_refused: bool,
+    /// Fetches that were refused one after another.
+    pub(super) refused_fetches: u32,
+    /// The source topic was made anew; its first record comes next.
+    pub(super) is_made_anew: bool,
+    /// The source topic's id, once it is known (brokers 2.8 and later).
+    topic_id: Option<[u8; 16]>,
+    /// The target refused larger batches than this.
+    batch_bytes_max: Option<usize>,
     queue: VecDeque<Waiting>,
     /// Pieces of a batch that was split before it was sent; they are in `in_flight` already and go first.
     pieces: VecDeque<OutBatch>,
@@ -107,9 +127,19 @@ pub(super) struct SendRules {
     pub(super) batch_bytes_max: Option<usize>,
 }
 
+impl SendRules {
+    /// Batches larger than this are split. What was re-encoded may have grown past what a broker reads at all
+    /// (`socket.request.max.bytes`), so that has a bound in any case; what passes was already taken by a broker.
+    fn split_above(self, tier: Tier) -> Option<usize> {
+        let own = (tier != Tier::Pass).then_some(REWRITTEN_BYTES_MAX);
+        [self.batch_bytes_max, own].into_iter().flatten().min()
+    }
+}
+
 impl RelayLane {
     /// A partition whose first offset is known, or must be asked for.
     pub(super) fn new(
+        number: u64,
         source: SourcePartition,
         slot: Slot,
         first: Option<SourceOffset>,
@@ -118,6 +148,7 @@ impl RelayLane {
         let start = first.unwrap_or(SourceOffset(0));
         Self {
             topic: source.topic.as_str().into(),
+            number,
             target: stats.target_topic.as_str().into(),
             source,
             slot,
@@ -129,7 +160,13 @@ impl RelayLane {
             quiet_until: None,
             is_placed: first.is_some(),
             needs_location: false,
-            held: None,
+            held: Vec::new(),
+            is_led: false,
+            is_refused: false,
+            refused_fetches: 0,
+            is_made_anew: false,
+            topic_id: None,
+            batch_bytes_max: None,
             queue: VecDeque::new(),
             pieces: VecDeque::new(),
             in_flight: VecDeque::new(),
@@ -146,6 +183,8 @@ impl RelayLane {
         self.fetch_offset = offset;
         self.fetching = None;
         self.condition = Condition::Moving;
+        self.is_placed = true;
+        self.is_made_anew = false;
         freed
     }
 
@@ -187,12 +226,21 @@ impl RelayLane {
         !self.queue.is_empty() || !self.pieces.is_empty()
     }
 
-    /// Whether it may be fetched now, while a partition may hold `share` bytes.
+    /// Whether `id` is that of another topic than before; remembers it.
+    pub(super) fn is_another_topic(&mut self, id: Option<[u8; 16]>) -> bool {
+        let before = self.topic_id;
+        self.topic_id = id.or(before);
+        before.is_some() && before != self.topic_id
+    }
+
+    /// Whether it may be fetched now, while a partition may hold `share` bytes. One whose target does not take what it has
+    /// gets no more: it would fill the worker's budget.
     pub(super) fn may_fetch(&self, share: usize, now: Instant) -> bool {
         self.condition == Condition::Moving
             && self.fetching.is_none()
             && self.quiet_until.is_none_or(|until| until <= now)
-            && (self.unsettled_bytes == 0 || self.unsettled_bytes < share)
+            && (self.unsettled_bytes == 0
+                || (self.unsettled_bytes < share && self.is_led && !self.is_refused))
     }
 
     /// Shows the position to who watches.
@@ -215,6 +263,7 @@ impl RelayLane {
         rules: SendRules,
         transform: &mut Transform,
     ) -> Result<Option<OutBatch>, BatchError> {
+        let rules = self.learned(rules);
         if let Some(piece) = self.pieces.pop_front() {
             return Ok(Some(piece));
         }
@@ -234,8 +283,9 @@ impl RelayLane {
             };
             let span = self.progress.open(prepared.next);
             self.settle_nothings();
+            let bytes_max = rules.split_above(prepared.tier);
             let whole = self.send(prepared, span);
-            return Ok(Some(self.split_to_fit(whole, rules.batch_bytes_max, transform)));
+            return Ok(Some(self.split_to_fit(whole, bytes_max, transform)));
         }
     }
 
@@ -274,9 +324,9 @@ impl RelayLane {
         let merged = self.mergeable(bytes_max, rules);
         let source_bytes = |count: usize| self.batches().take(count).map(|batch| batch.bytes.len()).sum();
         if merged > 1 {
-            let codec = first.header.codec()?;
-            let built = transform.merge(self.batches().take(merged), codec)?;
-            let last = self.batches().nth(merged - 1).map_or(first, |batch| batch);
+            let codec = rules.compression.map_or_else(|| first.header.codec(), Ok)?;
+            let (built, merged) = transform.merge(self.batches().take(merged), codec)?;
+            let last = self.batches().nth(merged - 1).unwrap_or(first);
             let prepared = Prepared {
                 header: built.header,
                 payload: built.payload,
@@ -310,8 +360,7 @@ impl RelayLane {
         let mut batches = self.batches();
         let Some(first) = batches.next() else { return 0 };
         let is_whole = |header: &BatchHeader, position: SourceOffset| header.base_offset >= position.0;
-        if rules.compression.is_some() || !tier::is_small(&first.header) || !is_whole(&first.header, position)
-        {
+        if !tier::is_small(&first.header) || !is_whole(&first.header, position) {
             return 1;
         }
         let bytes_max = bytes_max.min(MERGED_BYTES_MAX).min(rules.batch_bytes_max.unwrap_or(usize::MAX));
@@ -377,6 +426,7 @@ impl RelayLane {
             self.progress.settle(span);
         }
         self.unsettled_bytes -= batch.source_bytes;
+        self.is_refused = false;
         Some(Settled { source_bytes: batch.source_bytes })
     }
 
@@ -384,6 +434,17 @@ impl RelayLane {
     pub(super) fn sent(&self, tag: u64) -> Option<(&BatchHeader, &Bytes)> {
         let batch = self.in_flight.iter().find(|batch| batch.tag == tag)?;
         Some((&batch.header, &batch.payload))
+    }
+
+    /// The target refused a batch for its size: what follows is made smaller at once.
+    pub(super) fn learn_bound(&mut self, refused_bytes: usize) {
+        let half = (refused_bytes / 2).max(LEARNED_BYTES_MIN);
+        self.batch_bytes_max = Some(self.batch_bytes_max.map_or(half, |bound| bound.min(half)));
+    }
+
+    fn learned(&self, rules: SendRules) -> SendRules {
+        let bounds = [rules.batch_bytes_max, self.batch_bytes_max];
+        SendRules { batch_bytes_max: bounds.into_iter().flatten().min(), ..rules }
     }
 
     /// Replaces the batch `tag` by its two halves. Answers what is to be sent in its place.

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use tidegate_wire::batch::{BatchBuilder, Codec};
 use tidegate_wire::produce::OutBatch;
+use tokio::time::Instant;
 
 use crate::names::{ClusterAlias, Slot, SourceOffset, SourcePartition};
 use crate::offsets::{position_key, position_value};
@@ -20,12 +21,21 @@ pub(super) struct Ledger {
     on_its_way: Option<(u64, Vec<(SourcePartition, SourceOffset)>)>,
     /// A batch of positions shall go with the next request.
     wanted: bool,
+    /// The target refused positions; none are sent before this instant.
+    quiet_until: Option<Instant>,
     next_tag: u64,
 }
 
 impl Ledger {
     pub(super) fn new(slot: Slot) -> Self {
-        Self { slot, stored: BTreeMap::new(), on_its_way: None, wanted: false, next_tag: 0 }
+        Self {
+            slot,
+            stored: BTreeMap::new(),
+            on_its_way: None,
+            wanted: false,
+            quiet_until: None,
+            next_tag: 0,
+        }
     }
 
     /// Notes what is stored at the start, as first offset to read.
@@ -49,8 +59,13 @@ impl Ledger {
     }
 
     /// Whether a batch shall be sent and none is on its way.
-    pub(super) fn is_ready(&self) -> bool {
-        self.wanted && self.on_its_way.is_none()
+    pub(super) fn is_ready(&self, now: Instant) -> bool {
+        self.wanted && self.on_its_way.is_none() && self.quiet_until.is_none_or(|until| until <= now)
+    }
+
+    /// When positions may be sent again after a refusal.
+    pub(super) fn next_wake(&self) -> Option<Instant> {
+        self.quiet_until.filter(|_| self.wanted)
     }
 
     /// Whether all is stored, as far as was asked for.
@@ -68,6 +83,7 @@ impl Ledger {
         builder: &mut BatchBuilder,
     ) -> Option<OutBatch> {
         self.wanted = false;
+        self.quiet_until = None;
         let news: Vec<_> = positions.filter(|(partition, safe)| self.is_news(partition, *safe)).collect();
         if news.is_empty() {
             return None;
@@ -91,9 +107,10 @@ impl Ledger {
         }
     }
 
-    /// The batch `tag` was refused for good; its positions are news again.
-    pub(super) fn refused(&mut self, tag: u64) {
+    /// The batch `tag` was refused for good; its positions are news again, and none are sent before `until`.
+    pub(super) fn refused(&mut self, tag: u64, until: Instant) {
         self.on_its_way.take_if(|(sent, _)| *sent == tag);
+        self.quiet_until = Some(until);
     }
 }
 
@@ -116,12 +133,12 @@ mod tests {
         let mut ledger = Ledger::new(Slot(0));
         ledger.loaded(partition(0), SourceOffset(10));
         ledger.want();
-        assert!(ledger.is_ready());
+        assert!(ledger.is_ready(Instant::now()));
         let sent = batch(&mut ledger, &[(0, 10), (1, 7), (2, 0)]).unwrap();
         assert_eq!(sent.header.record_count, 1);
         assert!(ledger.is_news(&partition(1), SourceOffset(7)));
         ledger.want();
-        assert!(!ledger.is_ready(), "one batch at a time");
+        assert!(!ledger.is_ready(Instant::now()), "one batch at a time");
         ledger.stored(sent.tag);
         assert!(!ledger.is_news(&partition(1), SourceOffset(7)));
         assert!(batch(&mut ledger, &[(0, 10), (1, 7)]).is_none());
@@ -132,8 +149,14 @@ mod tests {
     fn refused_positions_are_news_again() {
         let mut ledger = Ledger::new(Slot(0));
         let sent = batch(&mut ledger, &[(1, 7)]).unwrap();
-        ledger.refused(sent.tag);
+        let now = Instant::now();
+        let until = now + std::time::Duration::from_secs(1);
+        ledger.refused(sent.tag, until);
         assert!(ledger.is_news(&partition(1), SourceOffset(7)));
         assert!(ledger.is_quiet());
+        ledger.want();
+        assert!(!ledger.is_ready(now), "a target that refuses is not asked without end");
+        assert_eq!(ledger.next_wake(), Some(until));
+        assert!(ledger.is_ready(until));
     }
 }

@@ -2,10 +2,11 @@
 //! sockets, buffers and partitions, and nothing else touches them. It calls no admin function (invariant I8).
 //!
 //! Reading order: [`progress`] (what is settled), [`budget`] (how much may be held), [`tier`] and [`transform`] (what
-//! happens to a batch), `lane` (one partition), `intake` (fetch), `outlet` (produce), `ledger` (positions), `worker`
-//! (the loop that drives them).
+//! happens to a batch), `lane` (one partition), `intake` (fetch), `outlet` (produce), `ledger` (positions), `leaders`,
+//! `troubles` (rests, pauses, moves), `releases` (taking up and letting go), `worker` (the loop that drives them).
 
 pub mod budget;
+mod connect;
 mod intake;
 mod lane;
 mod leaders;
@@ -13,8 +14,10 @@ mod ledger;
 mod outlet;
 pub mod progress;
 pub mod range;
+mod releases;
 pub mod tier;
 pub mod transform;
+mod troubles;
 mod worker;
 
 use std::sync::Arc;
@@ -124,12 +127,20 @@ pub struct Worker {
 
 impl Worker {
     /// Starts the thread. It connects by itself; when it can't, it goes on trying and says so in `stats`.
-    pub fn spawn(number: usize, settings: WorkerSettings, stats: Arc<FlowStats>) -> anyhow::Result<Self> {
+    ///
+    /// `ended` is told when the thread ends, however it does.
+    pub fn spawn(
+        number: usize,
+        settings: WorkerSettings,
+        stats: Arc<FlowStats>,
+        ended: mpsc::Sender<()>,
+    ) -> anyhow::Result<Self> {
         let (commands, inbox) = mpsc::channel(COMMANDS_MAX);
         let name = format!("relay-{}-{number}", settings.flow);
-        let thread = std::thread::Builder::new()
-            .name(name)
-            .spawn(move || worker::run_thread(settings, stats, inbox))?;
+        let thread = std::thread::Builder::new().name(name).spawn(move || {
+            let _told_by_its_drop = EndSignal(ended);
+            worker::run_thread(settings, stats, inbox)
+        })?;
         Ok(Self { commands, thread })
     }
 
@@ -138,10 +149,15 @@ impl Worker {
     pub fn close(self) -> Closing {
         Closing(self.thread)
     }
+}
 
-    /// Whether the thread has ended by itself, which it never should.
-    pub fn is_finished(&self) -> bool {
-        self.thread.is_finished()
+/// Tells the flow that a worker's thread has ended; also when it panics.
+struct EndSignal(mpsc::Sender<()>);
+
+impl Drop for EndSignal {
+    fn drop(&mut self) {
+        // A full channel has told it already; a closed one has nobody to tell.
+        let _told = self.0.try_send(());
     }
 }
 

@@ -10,7 +10,7 @@ use tidegate_wire::produce::{
     BatchSource, CallId, Lane, OutBatch, ProduceEvent, ProducerIdentity, init_producer_id,
 };
 use tidegate_wire::{ApiKey, ResponseError};
-use tokio::time::Instant;
+use tokio::time::{Duration, Instant};
 use tracing::warn;
 
 use super::lane::{SendRules, SplitError};
@@ -19,6 +19,9 @@ use super::worker::{Event, Occupant, WorkerState};
 use crate::names::{ClusterAlias, Slot, SourceOffset, SourcePartition};
 use crate::status::now_ms;
 
+/// Pause before positions are sent again that the target refused, in milliseconds.
+const POSITIONS_RETRY_MS: u64 = 1_000;
+
 /// What the producer takes its batches from.
 struct Outgoing<'a> {
     occupants: &'a mut HashMap<Lane, Occupant>,
@@ -26,6 +29,7 @@ struct Outgoing<'a> {
     builder: &'a mut BatchBuilder,
     source: &'a ClusterAlias,
     rules: SendRules,
+    now: Instant,
     freed_bytes: usize,
     unreadable: Vec<(Lane, BatchError)>,
 }
@@ -50,7 +54,7 @@ impl BatchSource for Outgoing<'_> {
                     None
                 });
             }
-            Occupant::Positions(ledger) => ledger.is_ready().then_some(ledger.slot)?,
+            Occupant::Positions(ledger) => ledger.is_ready(self.now).then_some(ledger.slot)?,
         };
         let positions = self.positions(wanted_slot);
         let Some(Occupant::Positions(ledger)) = self.occupants.get_mut(&lane) else { return None };
@@ -77,6 +81,7 @@ impl WorkerState {
                 compression: self.settings.compression,
                 batch_bytes_max: self.settings.batch_bytes_max,
             },
+            now,
             freed_bytes: 0,
             unreadable: Vec::new(),
         };
@@ -116,24 +121,15 @@ impl WorkerState {
 
     fn take_produce_event(&mut self, event: ProduceEvent, now: Instant) {
         match event {
-            ProduceEvent::Acked { lane, tag, .. } => {
-                self.target.refresh.trust();
-                self.acknowledged(lane, tag);
-            }
+            ProduceEvent::Acked { lane, tag, .. } => self.acknowledged(lane, tag),
             ProduceEvent::Failed { lane, tag, error, message, .. } => {
                 self.refused(lane, tag, error, message, now)
             }
             ProduceEvent::RefreshMetadata { lane, error } => {
                 self.target.refresh.distrust(now);
-                if let Some(relay) = self.relay_lane_mut(lane) {
-                    relay.stats.set_error(now_ms(), format!("the target answered {error:?}; sending again"));
-                }
+                self.note_retry(lane, error);
             }
-            ProduceEvent::Retrying { lane, error, .. } => {
-                if let Some(relay) = self.relay_lane_mut(lane) {
-                    relay.stats.set_error(now_ms(), format!("the target answered {error:?}; sending again"));
-                }
-            }
+            ProduceEvent::Retrying { lane, error, .. } => self.note_retry(lane, error),
             ProduceEvent::EpochBumped { lane, duplicates_possible } => {
                 self.note_duplicates(lane, duplicates_possible);
             }
@@ -145,6 +141,13 @@ impl WorkerState {
             ProduceEvent::BadAnswer { node, problem } => {
                 warn!(flow = %self.settings.flow, node, %problem, "a produce answer can't be read, sending again");
             }
+        }
+    }
+
+    fn note_retry(&mut self, lane: Lane, error: ResponseError) {
+        if let Some(relay) = self.relay_lane_mut(lane) {
+            relay.is_refused = true;
+            relay.stats.set_error(now_ms(), format!("the target answered {error:?}; sending again"));
         }
     }
 
@@ -174,7 +177,6 @@ impl WorkerState {
                 let Some(settled) = relay.acknowledged(tag) else { return };
                 relay.publish_position();
                 self.budget.free(settled.source_bytes);
-                self.jump_if_idle(lane);
             }
             Some(Occupant::Positions(ledger)) => ledger.stored(tag),
             None => {}
@@ -185,17 +187,23 @@ impl WorkerState {
     fn refused(&mut self, lane: Lane, tag: u64, error: ResponseError, message: Option<String>, now: Instant) {
         let words = message.map_or_else(|| format!("{error:?}"), |message| format!("{error:?}: {message}"));
         if let Some(Occupant::Positions(ledger)) = self.occupants.get_mut(&lane) {
-            ledger.refused(tag);
+            let until = now + Duration::from_millis(POSITIONS_RETRY_MS);
+            ledger.refused(tag, until);
             self.producer.replace(lane, tag, Vec::new());
             let topic = &self.settings.positions_topic;
             let problem = format!("the target refused positions for \"{topic}\": {words}");
             warn!(flow = %self.settings.flow, %problem, "positions not stored");
             self.flow.set_error(now_ms(), problem);
+            self.wake_at(until);
             return;
         }
         let is_too_large =
             matches!(error, ResponseError::MessageTooLarge | ResponseError::RecordListTooLarge);
         let Some(Occupant::Relay(relay)) = self.occupants.get_mut(&lane) else { return };
+        let size = relay.sent(tag).map_or(0, |(header, _)| header.total_bytes());
+        if is_too_large {
+            relay.learn_bound(size);
+        }
         let split =
             if is_too_large { relay.split(tag, &mut self.transform) } else { Err(SplitError::SingleRecord) };
         match split {
@@ -203,8 +211,7 @@ impl WorkerState {
                 self.producer.replace(lane, tag, pieces);
             }
             Err(problem) => {
-                relay.held = Some(tag);
-                let size = relay.sent(tag).map_or(0, |(header, _)| header.total_bytes());
+                relay.held.push(tag);
                 let problem = match (is_too_large, problem) {
                     (true, SplitError::SingleRecord) => format!(
                         "the target refused a record of {size} bytes: {words}; raise max.message.bytes of topic \
@@ -221,10 +228,10 @@ impl WorkerState {
         }
     }
 
-    /// Sends a batch again that was refused for good some time ago.
+    /// Sends batches again that were refused for good some time ago.
     pub(super) fn retry_held(&mut self, lane: Lane) {
-        let held = self.relay_lane_mut(lane).and_then(|relay| relay.held.take());
-        if let Some(tag) = held {
+        let held = self.relay_lane_mut(lane).map(|relay| std::mem::take(&mut relay.held));
+        for tag in held.into_iter().flatten() {
             self.producer.retry(lane, tag);
         }
     }

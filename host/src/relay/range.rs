@@ -28,6 +28,10 @@ pub fn decide(
     latest: SourceOffset,
     reset: OffsetReset,
 ) -> OutOfRange {
+    if (earliest..=latest).contains(&position) {
+        let because = format!("the position {position} lies in the source's log again");
+        return OutOfRange::GoOn { at: position, because };
+    }
     let what = describe(position, earliest, latest);
     let at = match reset {
         OffsetReset::Earliest => earliest,
@@ -43,7 +47,13 @@ pub fn decide(
         OffsetReset::Latest => "latest",
         _ => "earliest",
     };
-    OutOfRange::GoOn { at, because: format!("{what}; going on at {at} (auto.offset.reset={word})") }
+    let left_out = at.0 - earliest.0;
+    let left_out = if left_out > 0 {
+        format!("; records {earliest}..={} are left out", at.0 - 1)
+    } else {
+        String::new()
+    };
+    OutOfRange::GoOn { at, because: format!("{what}; going on at {at} (auto.offset.reset={word}){left_out}") }
 }
 
 fn describe(position: SourceOffset, earliest: SourceOffset, latest: SourceOffset) -> String {
@@ -62,6 +72,14 @@ fn describe(position: SourceOffset, earliest: SourceOffset, latest: SourceOffset
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_position_that_is_in_range_again_stays() {
+        let at = SourceOffset(150);
+        let decision = decide(at, SourceOffset(100), SourceOffset(200), OffsetReset::None);
+        let because = "the position 150 lies in the source's log again".to_owned();
+        assert_eq!(decision, OutOfRange::GoOn { at, because });
+    }
 
     #[test]
     fn the_lost_range_is_said_exactly() {
@@ -94,7 +112,7 @@ mod tests {
                 at: SourceOffset(200),
                 because:
                     "the source's log ends at 200, before the position 300: the topic was truncated or made \
-                          anew; going on at 200 (auto.offset.reset=latest)"
+                          anew; going on at 200 (auto.offset.reset=latest); records 100..=199 are left out"
                         .to_owned(),
             },
         );

@@ -14,8 +14,8 @@ pub const MERGE_BELOW_BYTES: usize = 128 * 1024;
 /// Compressed batches of at least this many records are never merged: taking them apart costs more than it saves.
 pub const MERGE_COMPRESSED_BELOW_RECORDS: i32 = 512;
 
-/// A merged batch holds at most this many bytes, counted before compression. Kafka's default `max.message.bytes` is
-/// 1 MiB + 12 bytes, so an uncompressed merge fits a target with default settings.
+/// A merged batch is made of at most this many bytes, counted as they lie in the source. Kafka's default `max.message.bytes` is
+/// 1 MiB + 12 bytes, so a merge of uncompressed batches fits a target with default settings.
 pub const MERGED_BYTES_MAX: usize = 1000 * 1024;
 
 /// Why a batch can't be passed as it is.

@@ -10,6 +10,10 @@ use tidegate_wire::batch::{
 
 use crate::names::SourceOffset;
 
+/// A merged batch takes no further batch once it holds this many bytes before compression: small compressed batches may be
+/// large ones inside.
+pub const MERGED_UNCOMPRESSED_BYTES_MAX: usize = 4 * 1024 * 1024;
+
 /// Reused buffers of one worker.
 #[derive(Debug)]
 pub struct Transform {
@@ -46,21 +50,27 @@ impl Transform {
         self.builder.finish().map(Some)
     }
 
-    /// Joins batches of one codec into one, in order. Batches that need a rewrite for other reasons (gaps, append
-    /// time) get it on the way, since every record is encoded anew.
+    /// Joins batches of one codec into one, in order, and answers how many of them: it stops when it holds
+    /// [`MERGED_UNCOMPRESSED_BYTES_MAX`]. Batches that need a rewrite for other reasons (gaps, append time) get it on the
+    /// way, since every record is encoded anew.
     pub fn merge<'a>(
         &mut self,
         batches: impl Iterator<Item = &'a Batch>,
         codec: Codec,
-    ) -> Result<BuiltBatch, BatchError> {
+    ) -> Result<(BuiltBatch, usize), BatchError> {
         self.builder.start(codec);
+        let mut count = 0;
         for batch in batches {
+            if count > 0 && self.builder.uncompressed_bytes() >= MERGED_UNCOMPRESSED_BYTES_MAX {
+                break;
+            }
+            count += 1;
             for record in self.decompressor.records(batch)? {
                 let record = record?;
                 self.builder.push(&record, record_timestamp(&batch.header, &record));
             }
         }
-        self.builder.finish()
+        Ok((self.builder.finish()?, count))
     }
 
     /// Cuts a batch that the target finds too large into two halves by number of records. None when it holds a single
@@ -173,7 +183,8 @@ mod tests {
     fn merged_batches_keep_every_record_in_order() {
         for codec in CODECS {
             let parts = [batch(0, 3, codec), batch(3, 1, codec), batch(4, 5, codec)];
-            let built = Transform::default().merge(parts.iter(), codec).unwrap();
+            let (built, count) = Transform::default().merge(parts.iter(), codec).unwrap();
+            assert_eq!(count, 3);
             let expected: Vec<Record> = parts
                 .iter()
                 .flat_map(|part| records(&part.header, &part.payload()))

@@ -44,8 +44,7 @@ impl Rates {
                 let key = (flow.name.clone(), partition.clone());
                 let records = stats.records.load(Ordering::Relaxed);
                 let bytes = stats.bytes.load(Ordering::Relaxed);
-                let rate =
-                    self.seen.get(&key).map(|before| before.next(records, bytes, now));
+                let rate = self.seen.get(&key).map(|before| before.next(records, bytes, now));
                 seen.insert(key, Seen { records, bytes, at: now, rate });
             }
         }

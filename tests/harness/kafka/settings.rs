@@ -19,7 +19,7 @@ const COMMON: &[(&str, &str)] = &[
     ("transaction.state.log.min.isr", "1"),
     ("group.initial.rebalance.delay.ms", "0"),
     ("auto.create.topics.enable", "false"),
-    // Numbered records are from 2020, some from 1970: they must not be too old to keep.
+    // Some records are from 1970 or 2020: they must not be too old to keep.
     ("log.retention.ms", "-1"),
     // Room for the largest batches of the scenarios; Kafka's default is a little over 1 MiB.
     ("message.max.bytes", "8388608"),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::time::Duration;
 
+use kafka_protocol::ResponseError;
 use tidegate_wire::client::Client;
 use tidegate_wire::error::WireError;
 use tokio::sync::mpsc;
@@ -25,6 +26,8 @@ pub(super) enum AttemptEnd {
     MirrorMaker,
     /// Another attempt would end the same way.
     Hopeless(String),
+    /// The same: the target does not let us.
+    NotAllowed(String),
     /// A new member may do better.
     Ended { reason: String, had_slots: bool, was_consumer_protocol: bool },
 }
@@ -75,7 +78,7 @@ impl Attempt<'_> {
             prepared = self.prepare() => match prepared {
                 Ok(Some(protocol)) => protocol,
                 Ok(None) => return AttemptEnd::MirrorMaker,
-                Err(error) => return self.ended(format!("could not look at group \"{}\": {error}", self.group()), false, false),
+                Err(error) => return self.not_seen(&error),
             },
         };
         let task = ConsumerTask {
@@ -92,10 +95,8 @@ impl Attempt<'_> {
         match end.problem {
             None => AttemptEnd::Left,
             Some(problem) => match verdict::judge(&problem) {
-                Verdict::Hopeless(remedy) => AttemptEnd::Hopeless(format!(
-                    "could not be a member of group \"{}\": {problem}; {remedy}",
-                    self.group()
-                )),
+                Verdict::Hopeless(remedy) => AttemptEnd::Hopeless(self.no_member(&problem, remedy)),
+                Verdict::NotAllowed(remedy) => AttemptEnd::NotAllowed(self.no_member(&problem, remedy)),
                 Verdict::Again => self.ended(
                     format!("membership of group \"{}\" ended: {problem}", self.group()),
                     end.had_slots,
@@ -116,6 +117,21 @@ impl Attempt<'_> {
 
     fn group(&self) -> &str {
         &self.options.group.id
+    }
+
+    fn no_member(&self, problem: &verdict::Problem, remedy: &str) -> String {
+        format!("could not be a member of group \"{}\": {problem}; {remedy}", self.group())
+    }
+
+    /// The group could not be looked at.
+    fn not_seen(&self, error: &WireError) -> AttemptEnd {
+        let reason = format!("could not look at group \"{}\": {error}", self.group());
+        match error {
+            WireError::Refused { error: ResponseError::GroupAuthorizationFailed, .. } => {
+                AttemptEnd::NotAllowed(format!("{reason}; allow READ and DESCRIBE on the group"))
+            }
+            _ => self.ended(reason, false, false),
+        }
     }
 
     fn ended(&self, reason: String, had_slots: bool, was_consumer_protocol: bool) -> AttemptEnd {

@@ -137,9 +137,24 @@ fn consume(consumer: &BaseConsumer<Slots>, task: &ConsumerTask) -> Option<Proble
     None
 }
 
+/// Bounds of librdkafka's settings, in milliseconds. A value beyond them, which Kafka's own clients take, would end the
+/// membership before it began; it counts as the bound.
+const HOUR_MS: u64 = 3_600_000;
+const DAY_MS: u64 = 86_400_000;
+
+fn milliseconds(duration: Duration, least: u64, most: u64) -> String {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).clamp(least, most).to_string()
+}
+
+fn buffer_bytes(bytes: Option<usize>) -> String {
+    /// librdkafka's bound.
+    const BYTES_MAX: usize = 100_000_000;
+    bytes.unwrap_or(0).min(BYTES_MAX).to_string()
+}
+
 fn client_config(options: &MembershipOptions, protocol: Protocol) -> ClientConfig {
     let group = &options.group;
-    let milliseconds = |duration: Duration| duration.as_millis().to_string();
+    let connection = &group.connection;
     let mut config = ClientConfig::new();
     config
         .set("bootstrap.servers", options.bootstrap_servers.join(","))
@@ -149,11 +164,25 @@ fn client_config(options: &MembershipOptions, protocol: Protocol) -> ClientConfi
         .set("enable.auto.offset.store", "false")
         .set("auto.offset.reset", "latest")
         .set("allow.auto.create.topics", "false")
-        .set("max.poll.interval.ms", milliseconds(options.rebalance_timeout()))
-        .set("topic.metadata.refresh.interval.ms", milliseconds(group.connection.metadata_max_age))
-        .set("socket.connection.setup.timeout.ms", milliseconds(group.connection.connection_setup_timeout))
-        .set("reconnect.backoff.ms", milliseconds(group.connection.reconnect_backoff))
-        .set("reconnect.backoff.max.ms", milliseconds(group.connection.reconnect_backoff_max))
+        .set("max.poll.interval.ms", milliseconds(options.rebalance_timeout(), 1, DAY_MS))
+        .set("topic.metadata.refresh.interval.ms", milliseconds(connection.metadata_max_age, 1, HOUR_MS))
+        .set("socket.timeout.ms", milliseconds(connection.request_timeout, 10, 300_000))
+        .set(
+            "socket.connection.setup.timeout.ms",
+            milliseconds(connection.connection_setup_timeout, 1_000, DAY_MS),
+        )
+        .set("reconnect.backoff.ms", milliseconds(connection.reconnect_backoff, 0, HOUR_MS))
+        .set("reconnect.backoff.max.ms", milliseconds(connection.reconnect_backoff_max, 0, HOUR_MS))
+        .set("retry.backoff.ms", milliseconds(connection.retry_backoff, 1, 300_000))
+        .set("retry.backoff.max.ms", milliseconds(connection.retry_backoff_max, 1, 300_000))
+        // 0 is never here.
+        .set(
+            "connections.max.idle.ms",
+            connection.connections_idle_max.map_or("0".to_owned(), |idle| milliseconds(idle, 1, DAY_MS)),
+        )
+        // 0 leaves it to the system.
+        .set("socket.send.buffer.bytes", buffer_bytes(connection.send_buffer_bytes))
+        .set("socket.receive.buffer.bytes", buffer_bytes(connection.receive_buffer_bytes))
         .set("queued.min.messages", "1")
         .set("queued.max.messages.kbytes", "1")
         .set("fetch.message.max.bytes", "1")
@@ -164,8 +193,8 @@ fn client_config(options: &MembershipOptions, protocol: Protocol) -> ClientConfi
         Protocol::Classic => config
             .set("group.protocol", "classic")
             .set("partition.assignment.strategy", "cooperative-sticky")
-            .set("session.timeout.ms", milliseconds(group.session_timeout))
-            .set("heartbeat.interval.ms", milliseconds(group.heartbeat_interval)),
+            .set("session.timeout.ms", milliseconds(group.session_timeout, 1, HOUR_MS))
+            .set("heartbeat.interval.ms", milliseconds(group.heartbeat_interval, 1, HOUR_MS)),
     };
     config
 }
@@ -331,7 +360,6 @@ mod tests {
             node: Arc::new(NodeIdentity::acquire(cache_dir).unwrap()),
             group: GroupConfig {
                 id: "A-mm2".to_owned(),
-                client_id: "A->B".to_owned(),
                 session_timeout: Duration::from_secs(10),
                 heartbeat_interval: Duration::from_secs(3),
                 rebalance_timeout: Duration::from_secs(5),
@@ -354,8 +382,50 @@ mod tests {
         check(Protocol::Classic, "partition.assignment.strategy", Some("cooperative-sticky"));
         check(Protocol::Consumer, "partition.assignment.strategy", None);
         check(Protocol::Consumer, "bootstrap.servers", Some("127.0.0.1:1,127.0.0.1:2"));
+        check(Protocol::Consumer, "socket.timeout.ms", Some("30000"));
+        check(Protocol::Consumer, "retry.backoff.ms", Some("100"));
+        check(Protocol::Consumer, "retry.backoff.max.ms", Some("1000"));
+        check(Protocol::Consumer, "connections.max.idle.ms", Some("540000"));
+        check(Protocol::Consumer, "socket.send.buffer.bytes", Some("0"));
         // librdkafka wants it no shorter than the session.
         check(Protocol::Classic, "max.poll.interval.ms", Some("10000"));
+    }
+
+    #[test]
+    fn librdkafka_takes_every_bound() {
+        let folder = tempfile::tempdir().unwrap();
+        let create = |time: Duration, bytes: usize, idle: Option<Duration>| {
+            let connection = ConnectionConfig {
+                request_timeout: time,
+                metadata_max_age: time,
+                reconnect_backoff: time,
+                reconnect_backoff_max: time,
+                retry_backoff: time,
+                retry_backoff_max: time,
+                connections_idle_max: idle,
+                connection_setup_timeout: time,
+                send_buffer_bytes: Some(bytes),
+                receive_buffer_bytes: Some(bytes),
+            };
+            let mut options = options(folder.path());
+            options.group = GroupConfig {
+                session_timeout: time,
+                heartbeat_interval: time,
+                rebalance_timeout: time,
+                connection,
+                ..options.group
+            };
+            for protocol in [Protocol::Consumer, Protocol::Classic] {
+                let config = client_config(&options, protocol);
+                let created: Result<BaseConsumer, KafkaError> = config.create();
+                assert!(created.is_ok(), "{protocol:?} {time:?}: {:?}", created.err());
+                assert_eq!(config.get("connections.max.idle.ms") == Some("0"), idle.is_none());
+            }
+        };
+        let (least, most) = (Duration::ZERO, Duration::from_secs(100 * 366 * 86_400));
+        create(least, 0, Some(least));
+        create(most, usize::MAX, Some(most));
+        create(Duration::from_secs(1), 1, None);
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

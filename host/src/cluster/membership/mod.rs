@@ -64,6 +64,8 @@ pub enum MembershipEvent {
     MirrorMakerRunning,
     /// Membership has ended, in words; no event follows.
     Failed(String),
+    /// The same, because the target does not let us.
+    NotAllowed(String),
 }
 
 /// How to be a member.
@@ -167,14 +169,14 @@ struct Driver {
 
 impl Driver {
     async fn run(self) {
-        if let Err(reason) = self.keep_joined().await {
+        if let Err(end) = self.keep_joined().await {
             // Nobody may listen any more.
-            let _ = self.events.send(MembershipEvent::Failed(reason)).await;
+            let _ = self.events.send(end).await;
         }
     }
 
-    /// Joins, and joins again after an end that a new member can mend. The error is for people.
-    async fn keep_joined(&self) -> Result<(), String> {
+    /// Joins, and joins again after an end that a new member can mend. The error is the last event.
+    async fn keep_joined(&self) -> Result<(), MembershipEvent> {
         let mut fruitless_count = 0;
         let mut mirror_maker_told = false;
         let mut prefer_classic = false;
@@ -200,7 +202,8 @@ impl Driver {
                     self.pause(Duration::from_millis(MIRROR_MAKER_LOOK_MS)).await;
                     continue;
                 }
-                AttemptEnd::Hopeless(reason) => return Err(reason),
+                AttemptEnd::Hopeless(reason) => return Err(MembershipEvent::Failed(reason)),
+                AttemptEnd::NotAllowed(reason) => return Err(MembershipEvent::NotAllowed(reason)),
                 AttemptEnd::Ended { reason, had_slots, was_consumer_protocol } => {
                     if had_slots {
                         fruitless_count = 0;
@@ -212,7 +215,8 @@ impl Driver {
             };
             fruitless_count += 1;
             if fruitless_count == ATTEMPTS_COUNT_MAX {
-                return Err(format!("{reason}; gave up after {ATTEMPTS_COUNT_MAX} attempts"));
+                let problem = format!("{reason}; gave up after {ATTEMPTS_COUNT_MAX} attempts");
+                return Err(MembershipEvent::Failed(problem));
             }
             warn!(group = self.options.group.id, reason, "membership ended, joining again");
             let pause = (ATTEMPT_PAUSE_MS << (fruitless_count - 1)).min(ATTEMPT_PAUSE_MS_MAX);

@@ -28,11 +28,13 @@ pub(super) enum Verdict {
     OtherProtocol,
     /// It stays so until somebody mends it: how.
     Hopeless(&'static str),
+    /// The target does not let us: what to allow.
+    NotAllowed(&'static str),
 }
 
 /// Whether an error of a running member ends it. The library gets over the others by itself.
 pub(super) fn ends_membership(code: RDKafkaErrorCode) -> bool {
-    matches!(judge_code(code), Some(Verdict::OtherProtocol | Verdict::Hopeless(_)))
+    matches!(judge_code(code), Some(Verdict::OtherProtocol | Verdict::Hopeless(_) | Verdict::NotAllowed(_)))
 }
 
 /// What a problem that ended a member asks for.
@@ -45,9 +47,9 @@ fn judge_code(code: RDKafkaErrorCode) -> Option<Verdict> {
     match code {
         // Classic says the first; the new protocol calls a living group of another type "not found".
         Code::InconsistentGroupProtocol | Code::GroupIdNotFound => Some(Verdict::OtherProtocol),
-        Code::GroupAuthorizationFailed => Some(Verdict::Hopeless("allow READ on the group")),
+        Code::GroupAuthorizationFailed => Some(Verdict::NotAllowed("allow READ on the group")),
         Code::TopicAuthorizationFailed => {
-            Some(Verdict::Hopeless("allow READ and DESCRIBE on the positions topic"))
+            Some(Verdict::NotAllowed("allow READ and DESCRIBE on the positions topic"))
         }
         Code::InvalidGroupId => Some(Verdict::Hopeless("correct group.id")),
         Code::InvalidSessionTimeout => Some(Verdict::Hopeless(
@@ -72,7 +74,12 @@ mod tests {
         };
         check(RDKafkaErrorCode::InconsistentGroupProtocol, Verdict::OtherProtocol, true);
         check(RDKafkaErrorCode::GroupIdNotFound, Verdict::OtherProtocol, true);
-        check(RDKafkaErrorCode::GroupAuthorizationFailed, Verdict::Hopeless("allow READ on the group"), true);
+        check(
+            RDKafkaErrorCode::GroupAuthorizationFailed,
+            Verdict::NotAllowed("allow READ on the group"),
+            true,
+        );
+        check(RDKafkaErrorCode::InvalidGroupId, Verdict::Hopeless("correct group.id"), true);
         check(RDKafkaErrorCode::AllBrokersDown, Verdict::Again, false);
         check(RDKafkaErrorCode::BrokerTransportFailure, Verdict::Again, false);
         check(RDKafkaErrorCode::UnknownTopicOrPartition, Verdict::Again, false);

@@ -11,6 +11,9 @@ const NO_POLL: &str = "batches are taken as they come; see tidegate.worker.buffe
 const NO_CLASS: &str = "Java classes can't run here, and this one would see every record; remove the key";
 const ACCUMULATOR: &str = "nothing: batches pass as the source wrote them";
 const RECOVERY: &str = "unknown brokers are always looked up at the bootstrap servers again";
+const OWN_RHYTHM: &str =
+    "a fetch that was refused is sent again after 100 ms, a partition that can't be read after 10 s";
+const NEXT_ROUND: &str = "the control loop tries again in every round";
 const PARTITIONER: &str = "a record keeps its partition number";
 const EXACTLY_ONCE: &str = "exactly-once";
 
@@ -22,8 +25,6 @@ macro_rules! with_common {
             key("metadata.max.age.ms", LONG, Read),
             key("reconnect.backoff.ms", LONG, Read),
             key("reconnect.backoff.max.ms", LONG, Read),
-            key("retry.backoff.ms", LONG, Read),
-            key("retry.backoff.max.ms", LONG, Read),
             key("connections.max.idle.ms", LONG, Read),
             key("socket.connection.setup.timeout.ms", LONG, Read),
             key("send.buffer.bytes", INT, Read),
@@ -46,6 +47,8 @@ macro_rules! with_common {
 }
 
 pub(crate) const CONSUMER: &[Known] = with_common![
+    key("retry.backoff.ms", LONG, Ignored(OWN_RHYTHM)),
+    key("retry.backoff.max.ms", LONG, Ignored(OWN_RHYTHM)),
     key("fetch.min.bytes", INT, Read),
     key("fetch.max.bytes", INT, Read),
     key("fetch.max.wait.ms", INT, Read),
@@ -74,6 +77,8 @@ pub(crate) const CONSUMER: &[Known] = with_common![
 ];
 
 pub(crate) const PRODUCER: &[Known] = with_common![
+    key("retry.backoff.ms", LONG, Read),
+    key("retry.backoff.max.ms", LONG, Read),
     key("max.request.size", INT, Read),
     key("compression.type", Kind::Text, Read),
     key("acks", Kind::Text, Mapped("all: a record counts as written when every in-sync replica has it")),
@@ -112,7 +117,9 @@ pub(crate) const PRODUCER: &[Known] = with_common![
 ];
 
 pub(crate) const ADMIN: &[Known] = with_common![
-    key("retries", INT, Ignored("the control loop tries again in every round")),
+    key("retries", INT, Ignored(NEXT_ROUND)),
+    key("retry.backoff.ms", LONG, Ignored(NEXT_ROUND)),
+    key("retry.backoff.max.ms", LONG, Ignored(NEXT_ROUND)),
     key("default.api.timeout.ms", INT, Ignored("each request has request.timeout.ms")),
     key(
         "bootstrap.controllers",

@@ -7,6 +7,7 @@ use crate::config::values::{INT, Kind, LONG, REPLICATION};
 const BYTES_CONVERTER: &[&str] =
     &["org.apache.kafka.connect.converters.ByteArrayConverter", "ByteArrayConverter"];
 const CONVERTER: &str = "records are copied byte by byte and no converter runs; remove the key";
+const SYNC_CONFIGS: &str = "settings are copied when a topic is created, as MirrorMaker 2 does in any case; later changes are not synced yet";
 const GROUPS: &str = "consumer groups";
 const CHECKPOINTS: &str = "checkpoints";
 const HEARTBEATS: &str = "heartbeats";
@@ -26,12 +27,12 @@ pub(crate) const FLOW_OPTIONS: &[Known] = &[
     key("replication.policy.internal.topic.separator.enabled", Kind::Boolean, Read),
     key("refresh.topics.enabled", Kind::Boolean, Read),
     key("refresh.topics.interval.seconds", Kind::Seconds, Read),
-    key("sync.topic.configs.enabled", Kind::Boolean, Read),
+    key("sync.topic.configs.enabled", Kind::Boolean, Mapped(SYNC_CONFIGS)),
     key("heartbeats.replication.enabled", Kind::Boolean, Read),
     key(
         "sync.topic.configs.interval.seconds",
         Kind::Seconds,
-        NotYet("settings are copied when a topic is created, not later"),
+        NotYet("later changes of settings are not synced"),
     ),
     key("sync.topic.acls.enabled", Kind::Boolean, NotYet("access rules")),
     key("sync.topic.acls.interval.seconds", Kind::Seconds, NotYet("access rules")),

@@ -6,6 +6,7 @@ use crate::config::values::{INT, Kind, LONG, REPLICATION};
 
 const NO_CONNECTORS: &str = "there are no connectors, so no topic keeps their settings";
 const NO_STATUS: &str = "there are no connectors, so no topic keeps their state; see /api/v1/status";
+const MEMBER_NAME: &str = "a member of the group is called tidegate-ID|S->T after its process, so that what a dead one left can be removed";
 const NO_REST: &str =
     "processes agree through Kafka and need no server between them; see tidegate.http.listen";
 const NO_PROTOCOL: &str = "slots are shared by Kafka's own consumer group";
@@ -16,7 +17,7 @@ const BYTES_CONVERTER: &[&str] =
 pub(crate) const WORKER: &[Known] = &[
     key("bootstrap.servers", Kind::Text, Read),
     key("group.id", Kind::Text, Read),
-    key("client.id", Kind::Text, Read),
+    key("client.id", Kind::Text, Ignored(MEMBER_NAME)),
     key("session.timeout.ms", INT, Read),
     key("heartbeat.interval.ms", INT, Read),
     key("rebalance.timeout.ms", INT, Read),

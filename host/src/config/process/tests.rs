@@ -15,6 +15,10 @@ fn load(extra: &str, environment: &[(&str, &str)], flags: ProcessOverrides) -> R
         .map_err(|error| error.to_string())
 }
 
+/// Takes note of what is not there yet.
+const SILENCED: &str = "emit.offset-syncs.enabled=false\nemit.checkpoints.enabled=false\nsync.topic.acls.enabled=false\n\
+                        sync.topic.configs.enabled=false\n";
+
 const HOME: (&str, &str) = ("HOME", "/home/kafka");
 
 #[test]
@@ -24,7 +28,6 @@ fn defaults_hold_where_nothing_is_said() {
         process,
         ProcessConfig {
             http_listen: "127.0.0.1:8642".parse().unwrap(),
-            http_token_file: None,
             workers: default_workers(),
             worker_buffer_bytes: 32 * 1_048_576,
             cache_dir: "/home/kafka/.cache/tidegate".into(),
@@ -63,10 +66,9 @@ fn flags_beat_the_environment_and_that_the_file() {
 #[test]
 fn every_setting_has_its_key_and_is_read_from_each_layer() {
     assert_eq!(SETTINGS.map(|setting| format!("tidegate.{}", setting.name)), KEYS);
-    let values = ["[::1]:9", "token", "7", "5", "/c", "json", "1", "2", "true"];
+    let values = ["[::1]:9", "7", "5", "/c", "json", "1", "2", "true"];
     let expected = ProcessConfig {
         http_listen: "[::1]:9".parse().unwrap(),
-        http_token_file: Some("token".into()),
         workers: 7,
         worker_buffer_bytes: 5 * 1_048_576,
         cache_dir: "/c".into(),
@@ -78,11 +80,10 @@ fn every_setting_has_its_key_and_is_read_from_each_layer() {
     let variables: Vec<String> = SETTINGS.iter().map(|setting| variable(setting.name)).collect();
     let environment: Vec<(&str, &str)> = variables.iter().map(String::as_str).zip(values).collect();
     assert_eq!(load("", &environment, ProcessOverrides::default()).unwrap().config.process, expected);
-    let [listen, token, workers, buffer, cache, format, start, stop, wait] =
+    let [listen, workers, buffer, cache, format, start, stop, wait] =
         values.map(|value| Some(value.to_owned()));
     let flags = ProcessOverrides {
         http_listen: listen,
-        http_token_file: token,
         workers,
         worker_buffer_mb: buffer,
         cache_dir: cache,
@@ -94,7 +95,7 @@ fn every_setting_has_its_key_and_is_read_from_each_layer() {
     assert_eq!(load("", &[], flags).unwrap().config.process, expected);
     let file: String = KEYS.iter().zip(values).map(|(key, value)| format!("{key}={value}\n")).collect();
     let from_file = load(&file, &[], ProcessOverrides::default()).unwrap().config.process;
-    assert_eq!(from_file, ProcessConfig { http_token_file: Some("/etc/mm2/token".into()), ..expected });
+    assert_eq!(from_file, expected);
 }
 
 #[test]
@@ -105,10 +106,10 @@ fn bad_settings_are_named_where_they_stand() {
     assert_eq!(
         load(file, &environment, flags).unwrap_err(),
         "mm2.properties has 6 problems:\n  \
-         line 6: tidegate.http.listen = \"0.0.0.0:8642\": answers beyond this machine want a token; set \
-         tidegate.http.token.file, or listen on 127.0.0.1\n  \
+         line 6: tidegate.http.listen = \"0.0.0.0:8642\": answers beyond this machine want a token, and \
+         tokens are not yet honoured; listen on 127.0.0.1, and let a proxy that asks who is there answer others\n  \
          line 7: tidegate.stop.timeout.ms = \"5s\": wants a whole number from 0 to 86400000\n  \
-         line 8: tidegate.cache.dri = \"x\": unknown key of Tidegate; did you mean \"tidegate.cache.dir\"?\n  \
+         line 8: tidegate.cache.dri = \"(hidden)\": unknown key of Tidegate; did you mean \"tidegate.cache.dir\"?\n  \
          --workers = \"many\": wants a whole number from 1 to 256\n  \
          tidegate.cache.dir: is not set, and neither XDG_CACHE_HOME nor HOME says where a cache may be; name a folder of \
          one's own\n  \
@@ -117,9 +118,32 @@ fn bad_settings_are_named_where_they_stand() {
 }
 
 #[test]
+fn a_token_does_not_open_the_door_yet() {
+    let environment = [HOME, ("TIDEGATE_HTTP_TOKEN_FILE", "/run/token")];
+    let note = "not yet honoured: no request is asked for a token, and none comes from beyond this machine";
+    let file = format!("{SILENCED}tidegate.http.token.file=token\n");
+    let loaded = load(&file, &environment, ProcessOverrides::default()).unwrap();
+    let row = loaded.report.rows.last().unwrap();
+    assert_eq!((row.fate, row.value.as_str(), row.note.as_str()), (Fate::Ignored, "token", note));
+    let warnings: Vec<String> = loaded.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(warnings, [format!("TIDEGATE_HTTP_TOKEN_FILE: {note}")]);
+    let flags = ProcessOverrides { http_listen: Some("10.0.0.1:80".into()), ..ProcessOverrides::default() };
+    assert_eq!(
+        load(&file, &environment, flags).unwrap_err(),
+        "mm2.properties has 1 problem:\n  --http-listen = \"10.0.0.1:80\": answers beyond this machine want a token, and tokens are \
+         not yet honoured; listen on 127.0.0.1, and let a proxy that asks who is there answer others"
+    );
+}
+
+#[test]
 fn strange_variables_are_told_and_harmless() {
-    let environment = [HOME, ("TIDEGATE_PORT", "tcp://10.0.0.1:80"), ("TIDEGATE_HTTP_LISEN", "x")];
-    let loaded = load("", &environment, ProcessOverrides::default()).unwrap();
+    let environment = [
+        HOME,
+        ("TIDEGATE_PORT", "tcp://10.0.0.1:80"),
+        ("TIDEGATE_HTTP_LISEN", "x"),
+        ("TIDEGATE_LOG", "debug"),
+    ];
+    let loaded = load(SILENCED, &environment, ProcessOverrides::default()).unwrap();
     let warnings: Vec<String> = loaded.warnings.iter().map(ToString::to_string).collect();
     assert_eq!(
         warnings,

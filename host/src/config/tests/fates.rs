@@ -67,7 +67,30 @@ fn what_is_not_there_yet_is_said() {
         "B.consumer.fetch.min.bytes=1",
         "B.consumer.fetch.min.bytes: ignored not yet honoured: only offset syncs and checkpoints would be read there",
     );
+    check(
+        "tidegate.http.token.file=token",
+        "tidegate.http.token.file: ignored not yet honoured: no request is asked for a token, and none comes from beyond this \
+         machine",
+    );
     check("A.ssl.protocol=TLSv1.3", "A.ssl.protocol: ignored not yet honoured: TLS and SASL");
+}
+
+#[test]
+fn what_has_no_reader_says_why() {
+    check(
+        "B.client.id=me",
+        "B.client.id: ignored a member of the group is called tidegate-ID|S->T after its process, so that what a dead one left \
+         can be removed",
+    );
+    check(
+        "A.consumer.retry.backoff.ms=7",
+        "A.consumer.retry.backoff.ms: ignored a fetch that was refused is sent again after 100 ms, a partition that can't be \
+         read after 10 s",
+    );
+    check(
+        "A->B.admin.retry.backoff.max.ms=7",
+        "A->B.admin.retry.backoff.max.ms: ignored the control loop tries again in every round",
+    );
 }
 
 #[test]
@@ -88,9 +111,22 @@ fn what_is_mapped_says_to_what() {
         "B.producer.acks=1",
         "B.producer.acks: mapped all: a record counts as written when every in-sync replica has it",
     );
+    for value in ["true", "false"] {
+        check(
+            &format!("sync.topic.configs.enabled={value}"),
+            "sync.topic.configs.enabled: mapped settings are copied when a topic is created, as MirrorMaker 2 does in any case; \
+             later changes are not synced yet",
+        );
+    }
     check(
-        "sync.topic.configs.enabled=true",
-        "sync.topic.configs.enabled: mapped settings are copied when a topic is created, not yet later",
+        "B.session.timeout.ms=20000",
+        "B.session.timeout.ms: mapped in the classic group protocol alone; a target that serves KIP-848 decides by its own \
+         group.consumer.session.timeout.ms",
+    );
+    check(
+        "B.heartbeat.interval.ms=1000",
+        "B.heartbeat.interval.ms: mapped in the classic group protocol alone; a target that serves KIP-848 decides by its own \
+         group.consumer.heartbeat.interval.ms",
     );
     check(
         "A.admin.bootstrap.servers= a:9092 ",
@@ -136,20 +172,121 @@ fn an_alias_may_be_the_first_word_of_mirror_makers_own_keys() {
 }
 
 #[test]
+fn security_is_what_the_strongest_key_of_each_client_says() {
+    assert_eq!(
+        fates_of("security.protocol=SSL\nA.security.protocol=PLAINTEXT\nB.security.protocol=PLAINTEXT\n"),
+        [
+            "security.protocol: ignored A.security.protocol on line 7 is stronger",
+            "A.security.protocol: honoured",
+            "B.security.protocol: honoured",
+        ]
+    );
+    assert_eq!(
+        fates_of(
+            "A->B.consumer.security.protocol=SSL\nA.security.protocol=PLAINTEXT\nA.admin.security.protocol=plaintext\n\
+             consumer.security.protocol=SSL\nA->B.security.protocol=SSL\nB.consumer.security.protocol=SSL\n"
+        ),
+        [
+            "A->B.consumer.security.protocol: ignored A.security.protocol on line 7 is stronger",
+            "A.security.protocol: honoured",
+            "A.admin.security.protocol: honoured",
+            "consumer.security.protocol: ignored MirrorMaker 2 does not read consumer settings at the top level; write \
+             A.consumer.security.protocol",
+            "A->B.security.protocol: ignored MirrorMaker 2 does not read it at a flow; write it at the clusters",
+            "B.consumer.security.protocol: ignored no client that runs here reads it",
+        ]
+    );
+    check("security.protocol=PLAINTEXT", "security.protocol: honoured for A, B");
+}
+
+#[test]
+fn mistyped_security_keys_are_told_with_the_closest() {
+    assert_eq!(
+        warnings_of(
+            "A.sasl.jass.config=hunter2\nssl.truststore.locaton=/t\nA.consumer.ssl.keystor.key=hunter2\n"
+        ),
+        [
+            "line 6: A.sasl.jass.config = \"(hidden)\": unknown key of TLS or SASL, which are not yet honoured; did you mean \
+             \"A.sasl.jaas.config\"?",
+            "line 7: ssl.truststore.locaton = \"(hidden)\": unknown key of TLS or SASL, which are not yet honoured; did you mean \
+             \"ssl.truststore.location\"?",
+            "line 8: A.consumer.ssl.keystor.key = \"(hidden)\": unknown key of TLS or SASL, which are not yet honoured; did you \
+             mean \"A.consumer.ssl.keystore.key\"?",
+        ]
+    );
+}
+
+#[test]
+fn what_mirror_maker_does_unasked_is_told_once() {
+    let warnings = |extra: &str| -> Vec<String> {
+        let text = BASE.replace("emit.heartbeats.enabled=false\n", "B->A.emit.heartbeats.enabled=false\n");
+        read(&format!("{text}{extra}")).warnings.iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(
+        warnings(""),
+        [
+            "MirrorMaker 2 does by default what Tidegate does not do yet: no offset syncs are written, so nothing can translate a \
+          consumer group's offsets to the target; no checkpoints are written, so the positions that consumer groups need after \
+          a failover are missing there; access rules of topics are not copied; topic settings that change after a topic was \
+          created are not synced; no heartbeats are written, so whoever watches the flow by them sees it as dead; where that \
+          will do, say so with emit.offset-syncs.enabled, emit.checkpoints.enabled, sync.topic.acls.enabled, \
+          sync.topic.configs.enabled, emit.heartbeats.enabled = false"
+        ]
+    );
+    assert_eq!(
+        warnings(&format!(
+            "{SILENCED}emit.heartbeats.interval.seconds=-1\nA->B.sync.topic.acls.enabled=true\n"
+        )),
+        [
+            "MirrorMaker 2 does by default what Tidegate does not do yet: access rules of topics are not copied; where that will do, \
+          say so with sync.topic.acls.enabled = false"
+        ]
+    );
+    assert_eq!(warnings(&format!("{SILENCED}emit.heartbeats.enabled=false\n")), Vec::<String>::new());
+    let text = "clusters=A,B,C\nbootstrap.servers=x:1\nA->B.enabled=true\nA->C.enabled=true\nemit.heartbeats.enabled=false\n\
+                A->C.sync.topic.acls.enabled=true\n";
+    let of_two = read(&format!("{text}{SILENCED}")).warnings;
+    assert_eq!(
+        of_two.last().unwrap().text,
+        "MirrorMaker 2 does by default what Tidegate does not do yet: access rules of topics are not copied (for A->C); where \
+         that will do, say so with sync.topic.acls.enabled = false"
+    );
+}
+
+#[test]
+fn flows_that_keep_names_into_one_target_are_warned_of() {
+    let warnings = |extra: &str| -> Vec<String> {
+        let text = format!(
+            "clusters=A,B,C\nA.bootstrap.servers=a:1\nB.bootstrap.servers=b:1\nC.bootstrap.servers=c:1\nA->C.enabled=true\n\
+             B->C.enabled=true\nemit.heartbeats.enabled=false\n{SILENCED}{extra}"
+        );
+        read(&text).warnings.iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(
+        warnings("replication.policy.class=IdentityReplicationPolicy\n"),
+        [
+            "A->C and B->C keep topic names, so a topic that exists on more than one of A, B is written by several flows on C, and \
+          its records are mixed; part the flows by their topics, or name topics with DefaultReplicationPolicy"
+        ]
+    );
+    assert_eq!(warnings("A->C.replication.policy.class=IdentityReplicationPolicy\n"), Vec::<String>::new());
+}
+
+#[test]
 fn unknown_keys_are_warned_of_with_the_closest() {
     assert_eq!(
         warnings_of(
             "A->B.enable=true\nA->B.emit.heartbeats=x\ntpoics=x\nA.consumer.fetch.min.byte=1\nzzz=1\nA.zzz=1\n"
         ),
         [
-            "line 6: A->B.enable = \"true\": unknown key, which MirrorMaker 2 ignores too; did you mean \"A->B.enabled\"?",
-            "line 7: A->B.emit.heartbeats = \"x\": unknown key, which MirrorMaker 2 ignores too; did you mean \
+            "line 6: A->B.enable = \"(hidden)\": unknown key, which MirrorMaker 2 ignores too; did you mean \"A->B.enabled\"?",
+            "line 7: A->B.emit.heartbeats = \"(hidden)\": unknown key, which MirrorMaker 2 ignores too; did you mean \
              \"A->B.emit.heartbeats.enabled\"?",
-            "line 8: tpoics = \"x\": unknown key, which MirrorMaker 2 ignores too; did you mean \"topics\"?",
-            "line 9: A.consumer.fetch.min.byte = \"1\": unknown key, which MirrorMaker 2 ignores too; did you mean \
+            "line 8: tpoics = \"(hidden)\": unknown key, which MirrorMaker 2 ignores too; did you mean \"topics\"?",
+            "line 9: A.consumer.fetch.min.byte = \"(hidden)\": unknown key, which MirrorMaker 2 ignores too; did you mean \
              \"A.consumer.fetch.min.bytes\"?",
-            "line 10: zzz = \"1\": unknown key, which MirrorMaker 2 ignores too",
-            "line 11: A.zzz = \"1\": unknown key, which MirrorMaker 2 ignores too",
+            "line 10: zzz = \"(hidden)\": unknown key, which MirrorMaker 2 ignores too",
+            "line 11: A.zzz = \"(hidden)\": unknown key, which MirrorMaker 2 ignores too",
         ]
     );
 }
@@ -165,7 +302,7 @@ fn strange_lines_are_warned_of() {
             "line 6: topics = \"orders # all\": comments begin lines only, so all behind '#' is part of the value; give the \
              comment a line of its own",
             "line 7: A->C.topics = \"x\": \"C\" is not among clusters, so MirrorMaker 2 ignores the key too",
-            "line 8: C.bootstrap.servers = \"c:1\": \"C\" is not among clusters, so MirrorMaker 2 ignores the key too",
+            "line 8: C.bootstrap.servers = \"(hidden)\": \"C\" is not among clusters, so MirrorMaker 2 ignores the key too",
             "line 9: A.sasl.mechanism = \"PLAIN\": does nothing while security.protocol is PLAINTEXT, its default; the connection \
              is in plain text",
             "line 11: topics.exclude: stands on line 10 already; the last one wins, remove the other",
@@ -176,7 +313,7 @@ fn strange_lines_are_warned_of() {
         .replace("b:9092", "A:9092");
     let warnings: Vec<String> = read(&text).warnings.iter().map(ToString::to_string).collect();
     assert_eq!(
-        warnings,
+        warnings[..2],
         [
             "MirrorMaker 2 would run B->A for heartbeats alone; Tidegate writes no heartbeats yet and does not run what is not \
              enabled; set emit.heartbeats.enabled = false where none are wanted",

@@ -20,7 +20,7 @@ fn defaults_are_mirror_makers() {
     assert_eq!(flow.internal_topics.separator, ".");
     assert_eq!(flow.replication_factor, 2);
     assert_eq!(flow.refresh_topics, Some(Duration::from_secs(600)));
-    assert!(flow.sync_topic_configs && flow.heartbeats_replication && !flow.use_defaults_from_source);
+    assert!(flow.heartbeats_replication && !flow.use_defaults_from_source);
     assert_eq!(
         flow.positions,
         PositionsConfig {
@@ -36,7 +36,6 @@ fn defaults_are_mirror_makers() {
         flow.group,
         GroupConfig {
             id: "A-mm2".into(),
-            client_id: "A->B".into(),
             session_timeout: Duration::from_secs(10),
             heartbeat_interval: Duration::from_secs(3),
             rebalance_timeout: Duration::from_secs(60),
@@ -129,10 +128,9 @@ fn the_top_levels_offset_storage_beats_the_clusters() {
 fn workers_are_read_at_the_target_alone() {
     let flow = flow_of(
         "group.id=top\nA.group.id=source\nB.group.id=target\nB.session.timeout.ms=20000\nB.heartbeat.interval.ms=5000\n\
-         B.rebalance.timeout.ms=1000\nB.client.id=me\nB.offset.flush.interval.ms=1000\nB.request.timeout.ms=7\n",
+         B.rebalance.timeout.ms=1000\nB.offset.flush.interval.ms=1000\nB.request.timeout.ms=7\n",
     );
     assert_eq!(flow.group.id, "target");
-    assert_eq!(flow.group.client_id, "me");
     assert_eq!(flow.group.session_timeout, Duration::from_secs(20));
     assert_eq!(flow.group.heartbeat_interval, Duration::from_secs(5));
     assert_eq!(flow.group.rebalance_timeout, Duration::from_secs(1));
@@ -156,7 +154,8 @@ fn client_settings_are_parsed() {
         "A.consumer.auto.offset.reset=latest\nA.consumer.isolation.level=read_committed\nA.consumer.fetch.max.wait.ms= 50 \n\
          A.consumer.client.id=me\nA.consumer.connections.max.idle.ms=-1\nA.consumer.reconnect.backoff.ms=5000\n\
          A.consumer.receive.buffer.bytes=65536\nA.consumer.send.buffer.bytes=-1\nB.producer.max.request.size=20000000\n\
-         B.producer.request.timeout.ms=1500\nA.admin.retry.backoff.ms=7\nA->B.admin.retry.backoff.ms=8\n",
+         B.producer.request.timeout.ms=1500\nB.producer.retry.backoff.ms=7\nB.retry.backoff.ms=8\nA.admin.retry.backoff.ms=9\n\
+         A.consumer.retry.backoff.ms=9\nA.admin.request.timeout.ms=7\nA->B.admin.request.timeout.ms=8\n",
     );
     assert_eq!(flow.source.auto_offset_reset, OffsetReset::Latest);
     assert_eq!(flow.source.isolation, Isolation::ReadCommitted);
@@ -176,8 +175,11 @@ fn client_settings_are_parsed() {
     assert_eq!(flow.target.merged_batch_bytes_max(), 20_000_000);
     assert_eq!(flow.target.max_request_bytes, 20_000_000);
     assert_eq!(flow.target.acks_timeout, Duration::from_millis(1_500));
-    assert_eq!(flow.source_admin.connection.retry_backoff, Duration::from_millis(7));
-    assert_eq!(flow.target_admin.connection.retry_backoff, Duration::from_millis(8));
+    assert_eq!(flow.target.connection.retry_backoff, Duration::from_millis(7));
+    assert_eq!(flow.group.connection.retry_backoff, Duration::from_millis(8));
+    assert_eq!(flow.source_admin.connection.retry_backoff, Duration::from_millis(100));
+    assert_eq!(flow.source_admin.connection.request_timeout, Duration::from_millis(7));
+    assert_eq!(flow.target_admin.connection.request_timeout, Duration::from_millis(8));
 }
 
 #[test]
@@ -242,6 +244,8 @@ fn only_enabled_flows_to_served_targets_run() {
     let names = |clusters: Option<&[&str]>| -> Vec<String> {
         let clusters = clusters.map(|aliases| aliases.iter().map(|alias| ClusterAlias::new(alias)).collect());
         let loaded = load_with(text, &LoadOptions { clusters, ..options() }).unwrap();
+        let enabled: Vec<String> = loaded.config.enabled_flows.iter().map(ToString::to_string).collect();
+        assert_eq!(enabled, ["A->B", "A->C"]);
         loaded.config.flows.iter().map(|flow| flow.name.to_string()).collect()
     };
     assert_eq!(names(None), ["A->B", "A->C"]);

@@ -91,7 +91,9 @@ fn each_bad_value_says_what_is_wanted() {
         ("A.security.protocol=sasl_ssl", format!("line 6: A.security.protocol = \"sasl_ssl\": {TLS}")),
         ("B.producer.security.protocol=SSL", format!("line 6: B.producer.security.protocol = \"SSL\": {TLS}")),
         ("A->B.producer.override.security.protocol=SSL", format!("line 6: A->B.producer.override.security.protocol = \"SSL\": {TLS}")),
-        ("consumer.security.protocol=SSL", format!("line 6: consumer.security.protocol = \"SSL\": {TLS}")),
+        ("A->B.source.consumer.security.protocol=SSL", format!("line 6: A->B.source.consumer.security.protocol = \"SSL\": {TLS}")),
+        ("A->B.consumer.security.protocol=SSL", format!("line 6: A->B.consumer.security.protocol = \"SSL\": {TLS}")),
+        ("security.protocol=SSL\nA.security.protocol=PLAINTEXT", format!("line 6: security.protocol = \"SSL\": {TLS}")),
         (
             "security.protocol=PLAINTXT",
             "line 6: security.protocol = \"PLAINTXT\": wants one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL; did you mean \
@@ -158,6 +160,16 @@ fn each_bad_value_says_what_is_wanted() {
         ("A.bootstrap.servers=a:1;b:1", "line 6: A.bootstrap.servers = \"a:1;b:1\": \"a:1;b:1\" has no host; wants host:port, as in kafka1:9092".into()),
         ("A.bootstrap.servers=,", "line 6: A.bootstrap.servers = \",\": wants at least one host:port".into()),
         ("A.consumer.fetch.min.bytes=1k", "line 6: A.consumer.fetch.min.bytes = \"1k\": wants a whole number from 0 to 2147483647".into()),
+        (
+            "A.consumer.auto.offset.reset=by_duration:PT1H",
+            "line 6: A.consumer.auto.offset.reset = \"by_duration:PT1H\": by_duration is not yet honoured; write earliest, latest \
+             or none".into(),
+        ),
+        (
+            "topics=a{1,2}",
+            "line 6: topics = \"a{1,2}\": a '{' is not closed, in \"a{1|2}\" at character 3; a list is split at every comma, within \
+             braces and brackets too: write the cases one by one, as in a, aa for a{1,2}".into(),
+        ),
         ("A.consumer.auto.offset.reset=first", "line 6: A.consumer.auto.offset.reset = \"first\": wants one of earliest, latest, none".into()),
         ("B.heartbeat.interval.ms=10000", "line 6: B.heartbeat.interval.ms = \"10000\": the group's heartbeat every 10000 ms must come sooner than its session of 10000 ms ends".into()),
         ("B.group.id= ", "line 6: B.group.id = \"\": wants a name".into()),
@@ -169,10 +181,10 @@ fn each_bad_value_says_what_is_wanted() {
         ("groups=a[", "line 6: groups = \"a[\": a '[' is not closed; write \\[ for the sign, in \"a[\" at character 2".into()),
         ("tidegate.naming.module=gone.wasm", "line 6: tidegate.naming.module = \"gone.wasm\": there is no such file; a relative path starts at the folder of the properties file".into()),
         ("tidegate.naming.module=builtin:identity", "line 6: tidegate.naming.module = \"builtin:identity\": no such built-in plugin; there are builtin:default-policy and builtin:identity-policy".into()),
-        ("tidegate.naming.settings=[1]", "line 6: tidegate.naming.settings = \"[1]\": wants one JSON object, as in {\"prefix\":\"eu\"}".into()),
-        ("tidegate.naming.settings={\"password\":x}", "line 6: tidegate.naming.settings = \"(hidden)\": is no JSON at character 13; wants one object".into()),
+        ("tidegate.naming.settings=[1]", "line 6: tidegate.naming.settings = \"{…}\": wants one JSON object, as in {\"prefix\":\"eu\"}".into()),
+        ("tidegate.naming.settings={\"password\":x}", "line 6: tidegate.naming.settings = \"{…}\": is no JSON at character 13; wants one object".into()),
         ("tidegate.naming.deadline.ms=0", "line 6: tidegate.naming.deadline.ms = \"0\": wants a whole number from 1 to 60000".into()),
-        ("A->B.tidegate.naming.modul=x", "line 6: A->B.tidegate.naming.modul = \"x\": unknown key of Tidegate; did you mean \"A->B.tidegate.naming.module\"?".into()),
+        ("A->B.tidegate.naming.modul=x", "line 6: A->B.tidegate.naming.modul = \"(hidden)\": unknown key of Tidegate; did you mean \"A->B.tidegate.naming.module\"?".into()),
         ("A->B.tidegate.workers=2", "line 6: A->B.tidegate.workers = \"2\": is a setting of the process and stands at the top level; did you mean \"tidegate.workers\"?".into()),
         ("A.tidegate.workers=2", "line 6: A.tidegate.workers = \"2\": Tidegate's own keys stand at the top level or at a flow, not at a cluster; did you mean \"tidegate.workers\"?".into()),
         ("A->B.use.defaults.from=sorce", "line 6: A->B.use.defaults.from = \"sorce\": wants one of source, target; did you mean \"source\"?".into()),
@@ -233,6 +245,17 @@ fn a_filled_in_value_is_never_quoted() {
          filled in; the value is not shown\n  line 8: topics = \"${env:TOPICS}\": can't be read once its variables are filled in; \
          the value is not shown"
     );
+    let topic = format!(
+        "{BASE}config.providers=env\nconfig.providers.env.class=EnvVarConfigProvider\noffset.storage.topic=${{env:TOPICS}}\n\
+                         groups=${{env:TOPICS}}\nreplication.factor=${{env:TOPICS}}\n"
+    );
+    assert_eq!(
+        load_with(&topic, &options).unwrap_err().to_string(),
+        "mm2.properties has 3 problems:\n  line 8: offset.storage.topic = \"${env:TOPICS}\": can't be read once its variables are \
+         filled in; the value is not shown\n  line 9: groups = \"${env:TOPICS}\": can't be read once its variables are filled in; \
+         the value is not shown\n  line 10: replication.factor = \"${env:TOPICS}\": wants the number of copies, or -1 for the \
+         broker's default"
+    );
     options.environment.insert("SERVERS".into(), "a:1,a2:1".into());
     options.environment.insert("TOPICS".into(), "orders".into());
     let loaded = load_with(text, &options).unwrap();
@@ -250,7 +273,71 @@ fn no_secret_is_ever_printed() {
     );
     let error = load_with(&text, &options()).unwrap_err();
     assert!(!format!("{error} {error:?}").contains("hunter2"), "{error:?}");
-    assert_eq!(error.report.rows.iter().filter(|row| row.value == "(hidden)").count(), 7);
+    let hidden = |value: &str| error.report.rows.iter().filter(|row| row.value == value).count();
+    assert_eq!((hidden("(hidden)"), hidden("{…}")), (6, 1));
+}
+
+/// A value may come from the environment, from a mistyped key, or as the user of an address.
+#[test]
+fn no_way_to_write_a_secret_prints_it() {
+    const DECLARED: &str = "config.providers=env\nconfig.providers.env.class=EnvVarConfigProvider\n";
+    let mut options = options();
+    options.environment.insert("MYSECRET".into(), "hunter2(\u{e9}".into());
+    let mut keys: Vec<String> = process::keys().map(str::to_owned).collect();
+    for table in
+        [known::FLOW_OPTIONS, known::GLOBAL, known::WORKER, known::CONSUMER, known::PRODUCER, known::ADMIN]
+    {
+        for name in table.iter().map(|known| known.name.trim_end_matches('.')) {
+            for prefix in [
+                "",
+                "A.",
+                "B.",
+                "A->B.",
+                "A->B.source.consumer.",
+                "A->B.producer.override.",
+                "A.admin.",
+                "C.",
+            ] {
+                keys.push(format!("{prefix}{name}"));
+            }
+        }
+    }
+    for name in known::TIDEGATE_FLOW.into_iter().chain(known::SECURITY.iter().map(|security| security.name)) {
+        keys.extend(["", "A.", "A->B.", "A.consumer."].map(|prefix| format!("{prefix}{name}")));
+    }
+    // Without these no flow would read the others.
+    keys.retain(|key| !key.starts_with("config.providers") && key != "clusters" && key != "A->B.enabled");
+    for (end, value) in [
+        ("", "${env:MYSECRET}"),
+        ("", "https://hunter2@host:1/"),
+        ("", "me:hunter2@host:9092"),
+        ("x", "hunter2"),
+        (".pass", "hunter2"),
+    ] {
+        let lines: String = keys.iter().map(|key| format!("{key}{end}={value}\n")).collect();
+        let error = load_with(&format!("{BASE}{DECLARED}{lines}"), &options).unwrap_err();
+        let said = format!("{error} {error:?}");
+        let line = said.split(['\n', '{']).find(|line| line.contains("hunter2"));
+        assert_eq!(line, None, "{end}={value}");
+        assert!(error.problems.len() > 20, "{error}");
+    }
+    let loaded =
+        read(&format!("{BASE}{SILENCED}tidegate.naming.settings={{\"pin\":\"hunter2\"}}\nmy.pass=hunter2\n"));
+    let said = format!("{loaded:?}");
+    assert!(!said.contains("hunter2"), "{said}");
+}
+
+#[test]
+fn the_environment_is_never_printed() {
+    let mut options = options();
+    options.environment.insert("MYSECRET".into(), "hunter2".into());
+    assert_eq!(
+        format!("{options:?}"),
+        format!(
+            "LoadOptions {{ clusters: None, environment: 2 variables, flags: {:?} }}",
+            ProcessOverrides::default()
+        )
+    );
 }
 
 #[test]

@@ -52,17 +52,20 @@ pub struct Naming {
     topics: TopicFilter,
     internal_topics: InternalTopics,
     heartbeats_replication: bool,
-    /// The other direction runs as well, so a name that stays the same would go round for ever.
+    /// Enabled flows lead back from the target to the source, so a name that stays the same would go round for ever.
     reverse_is_enabled: bool,
     own: Box<dyn TopicNaming>,
     /// The same policy as it would name topics of each other cluster of the file.
     others: BTreeMap<ClusterAlias, Box<dyn TopicNaming>>,
     answers: BTreeMap<TopicName, TopicAnswer>,
+    /// None until the plugin was asked and answered.
+    names_are_kept: Option<bool>,
 }
 
 impl Naming {
     /// `own` names this flow's topics, `others` those of the file's other clusters (used backwards only, to find
-    /// cycles). `reverse_is_enabled`: a flow from this one's target to its source runs too, here or elsewhere.
+    /// cycles). `reverse_is_enabled`: enabled flows lead from this one's target back to its source, over however many
+    /// clusters, here or in other processes.
     pub fn new(
         flow: &FlowConfig,
         own: Box<dyn TopicNaming>,
@@ -78,6 +81,7 @@ impl Naming {
             own,
             others,
             answers: BTreeMap::new(),
+            names_are_kept: None,
         }
     }
 
@@ -98,10 +102,15 @@ impl Naming {
         answers
     }
 
-    /// Whether the policy leaves names as they are, judged by an ordinary one.
+    /// Whether the policy leaves names as they are, judged by an ordinary one. No while the plugin fails; it is asked
+    /// again next time.
     pub fn keeps_names(&mut self) -> bool {
         const ORDINARY: &str = "orders";
-        matches!(self.own.to_target(ORDINARY), Ok(Ok(name)) if name == ORDINARY)
+        if self.names_are_kept.is_none() {
+            let answer = self.own.to_target(ORDINARY).ok();
+            self.names_are_kept = answer.map(|answer| answer.is_ok_and(|name| name == ORDINARY));
+        }
+        self.names_are_kept.unwrap_or(false)
     }
 
     fn ask(&mut self, topic: &TopicName) -> TopicAnswer {
@@ -184,7 +193,7 @@ impl Problem {
             Self::Undecided(why) => (RefusalKind::Undecided, why),
             Self::Fault(fault) => (
                 RefusalKind::PluginFault,
-                format!("naming plugin \"{plugin}\" failed: {fault}; it is asked again at the next refresh"),
+                format!("naming plugin \"{plugin}\" failed: {fault}; it is asked again soon"),
             ),
             Self::Refused(reason) => (
                 RefusalKind::PluginRefused,
@@ -218,10 +227,10 @@ impl Problem {
                 ),
             ),
             Self::KeptBothWays => (
-                RefusalKind::WouldLoop,
+                RefusalKind::KeptBothWays,
                 format!(
-                    "naming plugin \"{plugin}\" leaves its name as it is, and {}->{} is enabled too, so it would loop; \
-                     {WAY_OUT}",
+                    "naming plugin \"{plugin}\" leaves its name as it is, and enabled flows lead back from \"{}\" to \
+                     \"{}\", so it would loop; {WAY_OUT}",
                     flow.target, flow.source
                 ),
             ),

@@ -87,8 +87,8 @@ fn names_that_stay_both_ways_are_refused() {
     let mut naming = Naming::new(&flow, Box::new(Identity("A")), BTreeMap::new(), true);
     assert_eq!(
         answer(&mut naming, "orders"),
-        "topic \"orders\" of cluster \"A\" is not copied: naming plugin \"identity\" leaves its name as it is, and B->A \
-         is enabled too, so it would loop; change the plugin or its settings, or add the topic to topics.exclude"
+        "topic \"orders\" of cluster \"A\" is not copied: naming plugin \"identity\" leaves its name as it is, and \
+         enabled flows lead back from \"B\" to \"A\", so it would loop; change the plugin or its settings, or add the topic to topics.exclude"
     );
     assert_eq!(answer(&mut naming, "heartbeats"), "=A.heartbeats");
 }
@@ -134,10 +134,7 @@ fn answers_of_the_plugin_are_checked() {
     check("hidden", &internal("x.internal"));
     check("under", &internal("__x"));
     check("secret", &format!("naming plugin \"table\" refuses it: not for abroad; {way_out}"));
-    check(
-        "broken",
-        "naming plugin \"table\" failed: it trapped (unreachable); it is asked again at the next refresh",
-    );
+    check("broken", "naming plugin \"table\" failed: it trapped (unreachable); it is asked again soon");
     check("first", "=same");
     check(
         "second",
@@ -186,6 +183,39 @@ fn a_topic_is_asked_for_once_and_again_after_a_fault_or_its_return() {
     assert!(naming.answer_all([].into_iter()).is_empty());
     assert_eq!(answer(&mut naming, "orders"), "=A.orders");
     assert_eq!(questions.load(Ordering::Relaxed), 3);
+}
+
+#[test]
+fn whether_names_stay_is_asked_again_after_a_fault() {
+    let questions = Arc::new(AtomicUsize::new(0));
+    let flow = flow("");
+    let mut naming = naming(&flow, FailingOnce { questions: Arc::clone(&questions) });
+    assert!(!naming.keeps_names());
+    assert!(naming.keeps_names());
+    assert!(naming.keeps_names());
+    assert_eq!(questions.load(Ordering::Relaxed), 2);
+}
+
+/// Keeps names, but fails at the first question.
+struct FailingOnce {
+    questions: Arc<AtomicUsize>,
+}
+
+impl TopicNaming for FailingOnce {
+    fn name(&self) -> &str {
+        "failing once"
+    }
+
+    fn to_target(&mut self, topic: &str) -> Result<Result<String, String>, String> {
+        if self.questions.fetch_add(1, Ordering::Relaxed) == 0 {
+            return Err("first question".to_owned());
+        }
+        Ok(Ok(topic.to_owned()))
+    }
+
+    fn to_source(&mut self, topic: &str) -> Result<Option<String>, String> {
+        Ok(Some(topic.to_owned()))
+    }
 }
 
 /// Says of every name that it came from a longer one.

@@ -80,8 +80,12 @@ pub enum RefusalKind {
     InternalName,
     /// Two source topics would share one target topic.
     NameTaken,
-    /// The topic came from the target, or would come back.
+    /// The topic came from the target: in order, the other flow's copies stay where they are.
     WouldLoop,
+    /// The topic is this flow's own copy, source and target being one cluster: in order, too.
+    OwnCopy,
+    /// Its name stays, and enabled flows lead back to the source: it would go round for ever.
+    KeptBothWays,
     /// The plugin's inverse does not lead back.
     NoInverse,
     /// The plugin refuses the topic.
@@ -112,7 +116,7 @@ pub struct Refusal {
 impl Refusal {
     /// False for what is in order: with flows in both directions, each sees the other's copies and leaves them alone.
     pub fn needs_attention(&self) -> bool {
-        self.kind != RefusalKind::WouldLoop
+        !matches!(self.kind, RefusalKind::WouldLoop | RefusalKind::OwnCopy)
     }
 }
 
@@ -139,6 +143,33 @@ impl Plan {
     /// The refusal of the whole flow, if there is one.
     pub fn flow_refusal(&self) -> Option<&Refusal> {
         self.refusals.iter().find(|refusal| refusal.topic.is_none())
+    }
+
+    /// Refusals that somebody should look at.
+    pub fn attention(&self) -> impl Iterator<Item = &Refusal> {
+        self.refusals.iter().filter(|refusal| refusal.needs_attention())
+    }
+
+    /// One sentence for each kind of refusal that is in order, however many topics it holds for.
+    pub fn summary_lines(&self) -> Vec<String> {
+        let count = |kind| self.refusals.iter().filter(|refusal| refusal.kind == kind).count();
+        let target = &self.flow.target;
+        let came = match count(RefusalKind::WouldLoop) {
+            0 => None,
+            1 => Some(format!("1 topic is a copy that came from {target} and is not sent back")),
+            many => Some(format!("{many} topics are copies that came from {target} and are not sent back")),
+        };
+        let own = match count(RefusalKind::OwnCopy) {
+            0 => None,
+            1 => Some("1 topic is a copy that this flow made and is not copied again".to_owned()),
+            many => Some(format!("{many} topics are copies that this flow made and are not copied again")),
+        };
+        came.into_iter().chain(own).collect()
+    }
+
+    /// Whether a plugin failed on some topic: asked again, it may answer.
+    pub fn has_plugin_fault(&self) -> bool {
+        self.refusals.iter().any(|refusal| refusal.kind == RefusalKind::PluginFault)
     }
 }
 
@@ -252,7 +283,7 @@ fn own_copy(topic: &TopicName, flow: &FlowConfig) -> Refusal {
          target being one cluster",
         flow.name.source
     );
-    Refusal { kind: RefusalKind::WouldLoop, topic: Some(topic.clone()), text }
+    Refusal { kind: RefusalKind::OwnCopy, topic: Some(topic.clone()), text }
 }
 
 fn name_taken(topic: &TopicName, why: &str, flow: &FlowConfig) -> Refusal {
@@ -333,9 +364,6 @@ fn settings(
     target: &TopicName,
 ) -> Result<Vec<(String, String)>, Refusal> {
     let flow = situation.flow;
-    if !flow.sync_topic_configs {
-        return Ok(Vec::new());
-    }
     let refuse = |kind, why: String, way_out: &str| {
         let text = format!(
             "could not create topic \"{target}\" on target \"{}\": {why}; {way_out}",
@@ -346,11 +374,7 @@ fn settings(
     let unknown = |why: String| {
         let why =
             format!("source \"{}\" does not tell the settings of \"{topic}\" ({why})", flow.name.source);
-        refuse(
-            RefusalKind::SettingsUnknown,
-            why,
-            "allow DESCRIBE_CONFIGS on it, or set sync.topic.configs.enabled = false",
-        )
+        refuse(RefusalKind::SettingsUnknown, why, "allow DESCRIBE_CONFIGS on it, or create the copy by hand")
     };
     match situation.observed.source_configs.get(topic) {
         Some(Ok(entries)) => copied_settings(entries, flow).map_err(|undecided| {

@@ -15,11 +15,9 @@ impl fmt::Display for Plan {
         let ready = count(self.ready.len(), "partition");
         writeln!(formatter, "flow {}: {topics} to copy, {ready} ready", self.flow)?;
         section(formatter, "would do", &self.actions)?;
-        section(
-            formatter,
-            "would not do",
-            &self.refusals.iter().map(|refusal| &refusal.text).collect::<Vec<_>>(),
-        )?;
+        let refusals: Vec<&str> = self.attention().map(|refusal| refusal.text.as_str()).collect();
+        section(formatter, "would not do", &refusals)?;
+        section(formatter, "would leave alone", &self.summary_lines())?;
         section(formatter, "noticed", &self.events)?;
         let names = |(source, target): (&TopicName, &TopicName)| format!("{source} -> {target}");
         section(formatter, "names", &self.topic_map.iter().map(names).collect::<Vec<_>>())

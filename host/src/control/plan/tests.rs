@@ -100,7 +100,8 @@ fn settings_of_the_source_are_created_with_the_copy() {
     };
     let common = [("cleanup.policy", "compact"), ("max.message.bytes", "2000000"), ("retention.ms", "5000")];
     check("", &common);
-    check("sync.topic.configs.enabled = false", &[]);
+    // It says whether they are kept alike later, not how a copy begins.
+    check("sync.topic.configs.enabled = false", &common);
     check("config.properties.exclude = .*", &[]);
     check(
         "config.properties.exclude = max.*\nA->B.use.defaults.from = source",
@@ -124,7 +125,7 @@ fn without_its_settings_no_topic_is_created() {
     assert_eq!(
         plan.refusals[0].text,
         "could not create topic \"A.orders\" on target \"B\": source \"A\" does not tell the settings of \"orders\" \
-         (TopicAuthorizationFailed); allow DESCRIBE_CONFIGS on it, or set sync.topic.configs.enabled = false"
+         (TopicAuthorizationFailed); allow DESCRIBE_CONFIGS on it, or create the copy by hand"
     );
 }
 
@@ -245,17 +246,45 @@ fn a_flow_into_its_own_cluster_does_not_copy_its_copies() {
           target being one cluster"
         ]
     );
+    assert_eq!(plan.attention().count(), 0);
+    assert_eq!(plan.summary_lines(), ["1 topic is a copy that this flow made and is not copied again"]);
 }
 
 #[test]
-fn loops_are_refused_without_alarm() {
+fn copies_of_the_other_side_are_summed_up_without_alarm() {
     let flow = flow("");
-    let observed = seen(&[("B.orders", 1, 1), ("orders", 1, 2)], &[POSITIONS, ("A.orders", 1, 3)]);
-    let plan = plan_round(&mut prefix_naming(&flow), &flow, &mut Memory::default(), observed);
-    assert_eq!(plan.refusals.len(), 1);
-    assert_eq!(plan.refusals[0].kind, RefusalKind::WouldLoop);
-    assert!(!plan.refusals[0].needs_attention());
-    assert_eq!(plan.topic_map.len(), 1);
+    let check = |source: &[(&str, i32, u8)], attention: usize, lines: &[&str]| {
+        let observed = seen(source, &[POSITIONS, ("A.orders", 1, 3)]);
+        let plan = plan_round(&mut prefix_naming(&flow), &flow, &mut Memory::default(), observed);
+        assert_eq!(plan.attention().count(), attention, "{plan}");
+        assert_eq!(plan.summary_lines(), lines);
+        assert_eq!(plan.topic_map.len(), 1);
+        plan
+    };
+    check(&[("orders", 1, 2)], 0, &[]);
+    let one = "1 topic is a copy that came from B and is not sent back";
+    check(&[("B.bills", 1, 1), ("orders", 1, 2)], 0, &[one]);
+    let source = [("B.bills", 1, 1), ("B.orders", 1, 3), ("orders", 1, 2)];
+    let plan = check(&source, 0, &["2 topics are copies that came from B and are not sent back"]);
+    assert!(plan.refusals.iter().all(|refusal| refusal.kind == RefusalKind::WouldLoop));
+    assert_eq!(
+        plan.to_string(),
+        "flow A->B: 1 topic to copy, 1 partition ready\n  \
+           would leave alone:\n    \
+             2 topics are copies that came from B and are not sent back\n  \
+           names:\n    \
+             orders -> A.orders\n"
+    );
+}
+
+#[test]
+fn names_that_stay_both_ways_need_attention() {
+    let flow = flow("");
+    let mut naming = Naming::new(&flow, Box::new(Identity("A")), std::collections::BTreeMap::new(), true);
+    let observed = seen(&[("orders", 1, 1)], &[POSITIONS]);
+    let plan = plan_round(&mut naming, &flow, &mut Memory::default(), observed);
+    assert_eq!(plan.attention().map(|refusal| refusal.kind).collect::<Vec<_>>(), [RefusalKind::KeptBothWays]);
+    assert_eq!(plan.summary_lines(), Vec::<String>::new());
 }
 
 #[test]

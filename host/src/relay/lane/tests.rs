@@ -14,7 +14,7 @@ fn lane(first: i64) -> RelayLane {
     let topic = TopicName::parse("t").unwrap();
     let stats = Arc::new(PartitionStats::new(TopicName::parse("A.t").unwrap(), Slot(0)));
     let source = SourcePartition { topic, partition: 0 };
-    RelayLane::new(source, Slot(0), Some(SourceOffset(first)), stats)
+    RelayLane::new(1, source, Slot(0), Some(SourceOffset(first)), stats)
 }
 
 /// A batch of `count` records of `value_bytes` each, as it lies in a log at `base_offset`.
@@ -176,8 +176,35 @@ fn a_partition_over_its_share_is_not_fetched() {
     let now = Instant::now();
     assert!(lane.may_fetch(1, now), "an empty partition may always be fetched");
     lane.push(batch(0, 1, 100));
+    assert!(!lane.may_fetch(1_000, now), "its target has no leader");
+    lane.is_led = true;
     assert!(!lane.may_fetch(100, now));
     assert!(lane.may_fetch(1_000, now));
+    lane.is_refused = true;
+    assert!(!lane.may_fetch(1_000, now), "its target does not take what it has");
+    lane.is_refused = false;
     lane.quiet_until = Some(now + Duration::from_millis(1));
     assert!(!lane.may_fetch(1_000, now));
+}
+
+#[test]
+fn a_refused_size_bounds_what_follows() {
+    let mut lane = lane(0);
+    for base in 0..6 {
+        lane.push(batch(base, 1, 60_000));
+    }
+    lane.learn_bound(400_000);
+    let counts: Vec<i32> = send_all(&mut lane, AS_IT_COMES).iter().map(|sent| sent.1).collect();
+    assert_eq!(counts, [3, 3]);
+}
+
+#[test]
+fn a_topic_that_was_made_anew_is_recognised_by_its_id() {
+    let mut lane = lane(0);
+    assert!(!lane.is_another_topic(None));
+    assert!(!lane.is_another_topic(Some([1; 16])));
+    assert!(!lane.is_another_topic(None), "an answer without an id says nothing");
+    assert!(!lane.is_another_topic(Some([1; 16])));
+    assert!(lane.is_another_topic(Some([2; 16])));
+    assert!(!lane.is_another_topic(Some([2; 16])));
 }
