@@ -16,4 +16,4 @@ pub use creation::{NewTopic, Outcome};
 pub use membership::{Membership, MembershipEvent, MembershipOptions};
 pub use node::NodeIdentity;
 pub use positions::read_positions;
-pub use positions_topic::PositionsTopicError;
+pub use positions_topic::{PositionsTopic, PositionsTopicError};

@@ -56,14 +56,26 @@ pub enum PositionsTopicError {
     Other(#[from] anyhow::Error),
 }
 
+/// The positions topic as it was found or made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PositionsTopic {
+    /// Its partitions.
+    pub slot_count: i32,
+    /// It was not there before.
+    pub is_new: bool,
+}
+
 impl ClusterAdmin {
-    /// Makes sure that the positions topic is there and compacted; answers how many slots (partitions) it has. One that
-    /// exists is used with the partitions that it has. May be called by several nodes at once.
-    pub async fn ensure_positions_topic(&self, config: &PositionsConfig) -> Result<i32, PositionsTopicError> {
+    /// Makes sure that the positions topic is there and compacted. One that exists is used with the partitions that it
+    /// has. May be called by several nodes at once.
+    pub async fn ensure_positions_topic(
+        &self,
+        config: &PositionsConfig,
+    ) -> Result<PositionsTopic, PositionsTopicError> {
         let name = TopicName::parse(&config.topic).map_err(anyhow::Error::from)?;
         if let Some(topic) = self.topic(&name).await? {
             self.check_compacted(&name).await?;
-            return Ok(topic.partition_count);
+            return Ok(PositionsTopic { slot_count: topic.partition_count, is_new: false });
         }
         let outcomes = self.create_topics(&[positions_topic(name.clone(), config)]).await?;
         if let Some(Err(refusal)) = outcomes.get(&name) {
@@ -76,7 +88,7 @@ impl ClusterAdmin {
         }
         for _ in 0..SEEN_ATTEMPTS_COUNT_MAX {
             if let Some(topic) = self.topic(&name).await? {
-                return Ok(topic.partition_count);
+                return Ok(PositionsTopic { slot_count: topic.partition_count, is_new: true });
             }
             tokio::time::sleep(std::time::Duration::from_millis(SEEN_PAUSE_MS)).await;
         }

@@ -28,11 +28,11 @@ pub struct ProcessConfig {
     /// `tidegate.workers`, default half the processors, at least 1, at most 8: relay threads for each flow. A thread moves
     /// hundreds of MB/s, so more serve many slots with plugins, and each holds its own buffer. In place of `tasks.max`.
     pub workers: usize,
-    /// `tidegate.worker.buffer.mb`, default 32 MiB: the budget of one worker for data that is fetched and not settled.
+    /// `tidegate.worker.buffer.mb`, default 16 MiB: the budget of one worker for data that is fetched and not settled.
     /// More rides out a slow target and fills fast long lines (bandwidth × delay); it is memory. In place of the
     /// producer's `buffer.memory`.
     pub worker_buffer_bytes: usize,
-    /// `tidegate.cache.dir`, default `$XDG_CACHE_HOME/tidegate`, else `$HOME/.cache/tidegate`: compiled plugins.
+    /// `tidegate.cache.dir`, default `$XDG_CACHE_HOME/tidegate`, else `$HOME/.cache/tidegate`: this node's identity.
     pub cache_dir: PathBuf,
     /// `tidegate.log.format`, default `text`.
     pub log_format: LogFormat,
@@ -79,7 +79,7 @@ struct Setting {
 const SETTINGS: [Setting; 8] = [
     Setting { name: "http.listen", default: "127.0.0.1:8642", flag: |flags| flags.http_listen.as_ref() },
     Setting { name: "workers", default: "", flag: |flags| flags.workers.as_ref() },
-    Setting { name: "worker.buffer.mb", default: "32", flag: |flags| flags.worker_buffer_mb.as_ref() },
+    Setting { name: "worker.buffer.mb", default: "16", flag: |flags| flags.worker_buffer_mb.as_ref() },
     Setting { name: "cache.dir", default: "", flag: |flags| flags.cache_dir.as_ref() },
     Setting { name: "log.format", default: "text", flag: |flags| flags.log_format.as_ref() },
     Setting { name: "start.timeout.ms", default: "30000", flag: |flags| flags.start_timeout_ms.as_ref() },

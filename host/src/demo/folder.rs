@@ -1,4 +1,4 @@
-//! A folder for this demo's files (its identity in groups, compiled plugins), removed at the end.
+//! A folder for this demo's files (its identity in groups), removed at the end.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;

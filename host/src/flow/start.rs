@@ -14,7 +14,8 @@ use tracing::{info, warn};
 use super::failure::{FlowFailure, Setback};
 use super::patience::{Patience, RETRY_MS};
 use crate::cluster::{
-    ClusterAdmin, Membership, MembershipEvent, MembershipOptions, NodeIdentity, client_options,
+    ClusterAdmin, Membership, MembershipEvent, MembershipOptions, NodeIdentity, PositionsTopic,
+    client_options,
 };
 use crate::config::{
     AdminClientConfig, ClusterConfig, Compression, Config, FlowConfig, Isolation, PositionsConfig,
@@ -25,6 +26,11 @@ use crate::names::{ClusterAlias, FlowName, TopicName};
 use crate::plugin::Engine;
 use crate::relay::WorkerSettings;
 use crate::status::Registry;
+
+/// How long a new positions topic rests before the group is joined, in milliseconds. The group's coordinator hears of a
+/// topic some time after it is made; a member that comes before gets no slots, and the coordinator looks again only a
+/// second later (`group.consumer.assignment.interval.ms`).
+const NEW_TOPIC_MS: u64 = 200;
 
 /// All that a flow is started with.
 #[derive(Clone)]
@@ -62,19 +68,20 @@ pub(super) async fn start(setting: &FlowSetting) -> Result<(Started, Box<Round>)
     let naming = load_naming(flow, &setting.clusters, setting.reverse_is_enabled, &setting.engine);
     let clusters = async {
         let (source, target) = connect(flow, &setting.clusters, setting.process.start_timeout).await?;
-        // While the plugin is being compiled: the group's coordinator hears of a new topic some time after it is made,
-        // and a member that joins before that waits a second for its slots.
+        // Early, while the plugin is being compiled, so that the wait below is short.
         let is_one_cluster = source.client().metadata().cluster_id == target.client().metadata().cluster_id;
-        if !is_one_cluster {
-            ensure_positions_topic(&target, &flow.positions, &patience).await?;
-        }
-        Ok((source, target))
+        let is_new =
+            !is_one_cluster && ensure_positions_topic(&target, &flow.positions, &patience).await?.is_new;
+        Ok((source, target, is_new.then(Instant::now)))
     };
     let (naming, clusters) = tokio::join!(naming, clusters);
-    let (source, target) = clusters?;
+    let (source, target, made_at) = clusters?;
     let mut round = Box::new(Round::new(flow.clone(), source.clone(), target.clone(), naming?));
     refuse_same_cluster(&mut round, &patience).await?;
-    let slot_count = ensure_positions_topic(&target, &flow.positions, &patience).await?;
+    let slot_count = ensure_positions_topic(&target, &flow.positions, &patience).await?.slot_count;
+    if let Some(made_at) = made_at {
+        tokio::time::sleep_until(made_at + Duration::from_millis(NEW_TOPIC_MS)).await;
+    }
     let positions_topic = TopicName::parse(&flow.positions.topic)
         .map_err(|problem| FlowFailure::Refused(format!("offset.storage.topic: {problem}")))?;
     let options = MembershipOptions {
@@ -145,10 +152,10 @@ async fn ensure_positions_topic(
     target: &ClusterAdmin,
     positions: &PositionsConfig,
     patience: &Patience,
-) -> Result<i32, FlowFailure> {
+) -> Result<PositionsTopic, FlowFailure> {
     loop {
         match target.ensure_positions_topic(positions).await {
-            Ok(slot_count) => return Ok(slot_count),
+            Ok(topic) => return Ok(topic),
             Err(problem) => patience.again(problem).await?,
         }
     }

@@ -29,7 +29,7 @@ fn defaults_hold_where_nothing_is_said() {
         ProcessConfig {
             http_listen: "127.0.0.1:8642".parse().unwrap(),
             workers: default_workers(),
-            worker_buffer_bytes: 32 * 1_048_576,
+            worker_buffer_bytes: 16 * 1_048_576,
             cache_dir: "/home/kafka/.cache/tidegate".into(),
             log_format: LogFormat::Text,
             start_timeout: Duration::from_secs(30),
