@@ -72,7 +72,7 @@ impl WorkerState {
         self.next_number += 1;
         let relay = RelayLane::new(self.next_number, start.partition, slot, start.first, start.stats);
         relay.publish_position();
-        self.occupants.insert(lane, Occupant::Relay(relay));
+        self.occupants.insert(lane, Occupant::Relay(Box::new(relay)));
         self.lead_lane(lane);
         if !is_located {
             self.locate(lane);

@@ -71,7 +71,7 @@ pub(super) struct LaneKey {
 /// What a lane of the producer carries.
 #[derive(Debug)]
 pub(super) enum Occupant {
-    Relay(RelayLane),
+    Relay(Box<RelayLane>),
     Positions(Ledger),
 }
 
