@@ -11,7 +11,7 @@ default:
 
 # Two clusters in memory, a flow between them, and a live view of it; needs nothing but the build.
 demo *ARGUMENTS: _rust
-    cargo run --package tidegate -- demo {{ ARGUMENTS }}
+    cargo run --bin tidegate -- demo {{ ARGUMENTS }}
 
 # Every test: units, the broker in memory, and real Kafka 4.3.1 and 2.7.1 with the real MirrorMaker 2.
 test *FILTER: _rust _java
@@ -29,7 +29,7 @@ build *ARGUMENTS: _rust
 
 # Copies by a MirrorMaker 2 file, optimised: `run mm2.properties`.
 run FILE *ARGUMENTS: _rust
-    cargo run --release --package tidegate -- run {{ FILE }} {{ ARGUMENTS }}
+    cargo run --release --bin tidegate -- run {{ FILE }} {{ ARGUMENTS }}
 
 # Formatting, clippy (warnings are errors), and licences where cargo-deny is installed.
 lint: _rust
@@ -39,8 +39,8 @@ lint: _rust
 
 # Tidegate against MirrorMaker 2 on two real clusters, with figures in bench-results/: `bench`, `bench quick`, `bench latency`.
 bench *ARGUMENTS: _rust _java
-    cargo build --release --package tidegate --package tidegate-tests --bins
-    cargo run --release --package tidegate-tests --bin bench -- {{ ARGUMENTS }}
+    cargo build --release --workspace --bins
+    cargo run --release --bin bench -- {{ ARGUMENTS }}
 
 # The documentation of all crates: target/doc/tidegate/index.html.
 doc: _rust

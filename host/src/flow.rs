@@ -22,7 +22,7 @@ use self::start::Started;
 pub use self::start::{FlowSetting, has_way_back, look_once};
 use self::workers::Workers;
 use crate::cluster::{MembershipEvent, read_positions};
-use crate::control::{Pace, Plan, Round};
+use crate::control::{Event, Pace, Plan, Round};
 use crate::names::{Slot, SourceOffset, SourcePartition, TopicName};
 use crate::status::{FlowState, FlowStats};
 
@@ -262,6 +262,7 @@ impl FlowLoop {
                     return Err(FlowFailure::Refused(refusal.text.clone()));
                 }
                 self.tell_plan(&plan);
+                self.take_events(&plan).await;
                 // Without slots there is nothing to hurry for: an assignment brings the next round.
                 let has_slots = !self.ownership.slots().is_empty();
                 let pause = if has_slots { self.pace.next(&plan) } else { self.setting.flow.refresh_topics };
@@ -277,6 +278,20 @@ impl FlowLoop {
             (None, pause) => pause.map(|pause| Instant::now() + pause),
         };
         Ok(())
+    }
+
+    /// A topic that was made anew is copied from its first record.
+    async fn take_events(&mut self, plan: &Plan) {
+        let mut is_one_anew = false;
+        for event in &plan.events {
+            if let Event::SourceTopicRecreated { topic, .. } = event {
+                self.ownership.made_anew(topic);
+                is_one_anew = true;
+            }
+        }
+        if is_one_anew {
+            self.workers.refresh_source().await;
+        }
     }
 
     /// Shows what the plan refused and what changed behind our back; each refusal is logged when it is new.

@@ -12,8 +12,9 @@ fn some(effect: Effect, api: ApiKey) -> Fault {
 #[tokio::test(flavor = "multi_thread")]
 async fn produce_errors_before_the_append() {
     use ResponseError::{
-        KafkaStorageError, LeaderNotAvailable, NetworkException, NotEnoughReplicas, NotLeaderOrFollower,
-        UnknownTopicOrPartition,
+        BrokerNotAvailable, CorruptMessage, FencedLeaderEpoch, KafkaStorageError, LeaderNotAvailable,
+        NetworkException, NotEnoughReplicas, NotLeaderOrFollower, ReplicaNotAvailable,
+        ThrottlingQuotaExceeded, UnknownLeaderEpoch, UnknownTopicOrPartition,
     };
     for error in [
         NotLeaderOrFollower,
@@ -22,6 +23,12 @@ async fn produce_errors_before_the_append() {
         KafkaStorageError,
         LeaderNotAvailable,
         NetworkException,
+        FencedLeaderEpoch,
+        UnknownLeaderEpoch,
+        ReplicaNotAvailable,
+        BrokerNotAvailable,
+        ThrottlingQuotaExceeded,
+        CorruptMessage,
     ] {
         let pair = Pair::start(1).await;
         let fault = some(Effect::Error(error), ApiKey::Produce).topic(TARGET_TOPIC);
@@ -32,7 +39,8 @@ async fn produce_errors_before_the_append() {
 /// The records are in the log although the answer is an error: only the sequence numbers keep them from coming twice.
 #[tokio::test(flavor = "multi_thread")]
 async fn produce_errors_after_the_append() {
-    for error in [ResponseError::RequestTimedOut, ResponseError::NotEnoughReplicasAfterAppend] {
+    use ResponseError::{NotEnoughReplicasAfterAppend, RequestTimedOut, UnknownServerError};
+    for error in [RequestTimedOut, NotEnoughReplicasAfterAppend, UnknownServerError] {
         let pair = Pair::start(1).await;
         let fault = some(Effect::ErrorAfterApply(error), ApiKey::Produce).topic(TARGET_TOPIC);
         pair.copies_whole_in_spite_of(&[FaultOn::Target(fault)]).await;

@@ -5,6 +5,7 @@ mod connections;
 mod demo;
 mod errors;
 mod leaders;
+mod made_anew;
 mod naming;
 mod producers;
 mod seeded;

@@ -16,6 +16,8 @@ pub(super) struct Handout {
     pub(super) slot: Slot,
     /// First offset to copy; none when no position is stored.
     pub(super) first: Option<SourceOffset>,
+    /// What is stored belongs to a topic that is gone.
+    pub(super) is_made_anew: bool,
 }
 
 /// A slot and the assignment that gave it: what was read of it under an earlier one is stale.
@@ -28,7 +30,10 @@ pub(super) struct OwnedSlot {
 /// The stored positions of an owned slot; none until they have been read.
 #[derive(Debug)]
 struct Owned {
+    /// What is read for another number is stale.
     assignment: u64,
+    /// The number of the assignment that brought the slot.
+    since: u64,
     positions: Option<BTreeMap<SourcePartition, SourceOffset>>,
 }
 
@@ -43,6 +48,16 @@ pub(super) struct Ownership {
     assignment: u64,
     ready: BTreeMap<SourcePartition, TopicName>,
     given: BTreeMap<SourcePartition, (Slot, TopicName)>,
+    made_anew: BTreeMap<TopicName, MadeAnew>,
+}
+
+/// A source topic that was deleted and made anew while we watched.
+#[derive(Debug)]
+struct MadeAnew {
+    /// Slots that came later were somebody else's then, who has seen to it.
+    before: u64,
+    /// Partitions that began anew.
+    begun: BTreeSet<i32>,
 }
 
 impl Ownership {
@@ -54,6 +69,7 @@ impl Ownership {
             assignment: 0,
             ready: BTreeMap::new(),
             given: BTreeMap::new(),
+            made_anew: BTreeMap::new(),
         }
     }
 
@@ -61,7 +77,8 @@ impl Ownership {
     pub(super) fn assigned(&mut self, slots: &[Slot]) {
         self.assignment += 1;
         for slot in slots {
-            self.slots.insert(*slot, Owned { assignment: self.assignment, positions: None });
+            let assignment = self.assignment;
+            self.slots.insert(*slot, Owned { assignment, since: assignment, positions: None });
         }
     }
 
@@ -91,6 +108,14 @@ impl Ownership {
         }
     }
 
+    /// A source topic was deleted and made anew: partitions of it that are handed out from now on begin anew. Those that
+    /// are relayed now are the workers' business.
+    pub(super) fn made_anew(&mut self, topic: &TopicName) {
+        let of_topic = self.given.keys().filter(|partition| partition.topic == *topic);
+        let begun = of_topic.map(|partition| partition.partition).collect();
+        self.made_anew.insert(topic.clone(), MadeAnew { before: self.assignment, begun });
+    }
+
     /// What the plan has seen on both sides. Answers the partitions that must be let go: no longer there, or under
     /// another name.
     pub(super) fn planned(&mut self, ready: BTreeMap<SourcePartition, TopicName>) -> Vec<SourcePartition> {
@@ -114,7 +139,7 @@ impl Ownership {
         {
             // What is being read of it now is stale, too.
             self.assignment += 1;
-            *owned = Owned { assignment: self.assignment, positions: None };
+            *owned = Owned { assignment: self.assignment, since: owned.since, positions: None };
         }
     }
 
@@ -130,9 +155,12 @@ impl Ownership {
                 continue;
             };
             let first = positions.get(partition).copied();
+            let since = self.slots.get(&slot).map_or(0, |owned| owned.since);
+            let anew = self.made_anew.get_mut(&partition.topic).filter(|anew| since <= anew.before);
+            let is_made_anew = anew.is_some_and(|anew| anew.begun.insert(partition.partition));
             let (partition, target_topic) = (partition.clone(), target_topic.clone());
             self.given.insert(partition.clone(), (slot, target_topic.clone()));
-            handouts.push(Handout { partition, target_topic, slot, first });
+            handouts.push(Handout { partition, target_topic, slot, first, is_made_anew });
         }
         handouts
     }
@@ -265,5 +293,33 @@ mod tests {
         let by_worker = Ownership::by_worker(&slots, 2);
         assert_eq!(by_worker[&0], [Slot(0), Slot(2), Slot(4)]);
         assert_eq!(by_worker[&1], [Slot(1), Slot(3)]);
+    }
+
+    #[test]
+    fn a_topic_that_was_made_anew_begins_anew_once_and_only_where_it_was_ours() {
+        let mut owned = ownership();
+        owned.assigned(&[Slot(0)]);
+        owned.planned(ready(&[0]));
+        let stored = BTreeMap::from([(partition(0), SourceOffset(9)), (partition(1), SourceOffset(9))]);
+        let unread = owned.unread();
+        owned.positions_read(&unread, &stored);
+        let anew = |handouts: Vec<Handout>| -> Vec<(i32, bool)> {
+            handouts.iter().map(|handout| (handout.partition.partition, handout.is_made_anew)).collect()
+        };
+        assert_eq!(anew(owned.hand_out()), [(0, false)]);
+        owned.made_anew(&topic("t"));
+        owned.planned(ready(&[0, 1]));
+        assert_eq!(anew(owned.hand_out()), [(1, true)], "partition 0 is relayed: its worker sees to it");
+        owned.planned(BTreeMap::new());
+        owned.planned(ready(&[1]));
+        let unread = owned.unread();
+        owned.positions_read(&unread, &stored);
+        assert_eq!(anew(owned.hand_out()), [(1, false)], "once");
+        owned.made_anew(&topic("t"));
+        owned.revoked(&[Slot(0)]);
+        owned.assigned(&[Slot(0)]);
+        let unread = owned.unread();
+        owned.positions_read(&unread, &stored);
+        assert_eq!(anew(owned.hand_out()), [(1, false)], "its owner in between has seen to it");
     }
 }

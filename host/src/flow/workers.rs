@@ -69,6 +69,13 @@ impl Workers {
         }
     }
 
+    /// Has all workers look at the source's topics again.
+    pub(super) async fn refresh_source(&self) {
+        for worker in 0..self.workers.len() {
+            self.command(worker, Command::RefreshSource).await;
+        }
+    }
+
     /// Lets slots go: their workers settle and store `within` that time; with none, nothing more is sent or stored.
     pub(super) async fn release_slots(&self, slots: &[Slot], within: Duration) -> LettingGo {
         let mut answers = Vec::new();
@@ -136,6 +143,7 @@ fn lane_start(handout: Handout) -> LaneStart {
         target_topic: handout.target_topic,
         slot: handout.slot,
         first: handout.first,
+        is_made_anew: handout.is_made_anew,
         stats,
     }
 }

@@ -88,6 +88,8 @@ pub struct LaneStart {
     pub slot: Slot,
     /// First offset to copy; none = as `auto.offset.reset` says.
     pub first: Option<SourceOffset>,
+    /// The topic was deleted and made anew while this flow ran: it is copied from its first record, whatever is stored.
+    pub is_made_anew: bool,
     /// Where the worker counts.
     pub stats: Arc<PartitionStats>,
 }
@@ -106,7 +108,9 @@ pub enum Command {
         /// How long settling may take.
         within: Duration,
     },
-    /// The same for single partitions (the source topic is gone or no longer selected).
+    /// Ask the source who leads its partitions and what its topics' ids are: one was made anew.
+    RefreshSource,
+    /// The same as for slots, for single partitions (the source topic is gone or no longer selected).
     ReleasePartitions {
         /// The partitions.
         partitions: Vec<SourcePartition>,

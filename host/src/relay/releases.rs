@@ -68,9 +68,11 @@ impl WorkerState {
         let lane = self.producer.add_lane(start.target_topic.as_str().into(), start.partition.partition);
         self.flow.add_partition(start.partition.clone(), Arc::clone(&start.stats));
         self.by_source.insert(start.partition.clone(), lane);
-        let is_located = start.first.is_some();
+        let first = start.first.filter(|_| !start.is_made_anew);
+        let is_located = first.is_some();
         self.next_number += 1;
-        let relay = RelayLane::new(self.next_number, start.partition, slot, start.first, start.stats);
+        let mut relay = RelayLane::new(self.next_number, start.partition, slot, first, start.stats);
+        relay.is_made_anew = start.is_made_anew;
         relay.publish_position();
         self.occupants.insert(lane, Occupant::Relay(Box::new(relay)));
         self.lead_lane(lane);

@@ -247,6 +247,7 @@ impl WorkerState {
     fn obey(&mut self, command: Command, now: Instant) {
         match command {
             Command::Add(starts) => self.add_lanes(starts, now),
+            Command::RefreshSource => self.source.refresh.now(now),
             Command::ReleaseSlots { slots, done, within } => self.release_slots(slots, done, now + within),
             Command::ReleasePartitions { partitions, done, within } => {
                 self.release_partitions(&partitions, done, now + within);

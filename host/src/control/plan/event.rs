@@ -49,8 +49,8 @@ impl fmt::Display for Event {
         match self {
             Self::SourceTopicRecreated { topic, target } => write!(
                 formatter,
-                "source topic \"{topic}\" was deleted and made anew; the positions stored for it belong to the old one, \
-                 its copy \"{target}\" holds the old records"
+                "source topic \"{topic}\" was deleted and made anew; it is copied from its first record, behind the old \
+                 one's in \"{target}\""
             ),
             Self::SourceTopicDeleted { topic, target } => {
                 write!(

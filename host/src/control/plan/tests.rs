@@ -304,8 +304,8 @@ fn topics_that_change_behind_our_back_are_noticed() {
     check(
         seen(&[("orders", 2, 5)], &[POSITIONS, ("A.orders", 2, 7)]),
         &[
-            "source topic \"orders\" was deleted and made anew; the positions stored for it belong to the old one, its copy \
-           \"A.orders\" holds the old records",
+            "source topic \"orders\" was deleted and made anew; it is copied from its first record, behind the old one's in \
+             \"A.orders\"",
         ],
     );
     let plan = check(
