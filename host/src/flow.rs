@@ -161,6 +161,10 @@ impl FlowLoop {
             Some(MembershipEvent::Lost(slots)) => {
                 warn!(flow = %self.setting.flow.name, ?slots, "slots went to another process before they were let go");
                 self.release(slots, None).await;
+                if self.ownership.slots().is_empty() {
+                    // Nothing is copied until the group gives slots again.
+                    self.stats.set_state(FlowState::Starting);
+                }
             }
             Some(MembershipEvent::MirrorMakerRunning) => {
                 if !self.setting.process.wait_for_mirror_maker {
@@ -181,7 +185,6 @@ impl FlowLoop {
         self.ownership.assigned(slots);
         self.stats.set_slots(self.ownership.slots());
         self.stats.set_state(FlowState::Running);
-        info!(flow = %self.setting.flow.name, count = slots.len(), "slots assigned");
         // What the last round saw may be old: without slots nothing was hurried for.
         self.pace = Pace::new(self.setting.flow.refresh_topics);
         self.round_due = Some(Instant::now());

@@ -9,6 +9,7 @@ mod made_anew;
 mod naming;
 mod producers;
 mod seeded;
+mod target_away;
 mod times;
 
 use tidegate_embedded::{Cluster, ClusterOptions, Fault, FaultId};

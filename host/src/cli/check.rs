@@ -35,7 +35,10 @@ pub(super) fn run(arguments: &CheckArguments) -> Result<(), Failure> {
         Output::Json => {
             let json =
                 serde_json::to_string_pretty(&findings).map_err(|error| Exit::Internal.because(error))?;
-            println!("{json}");
+            super::print(&format!(
+                "{json}
+"
+            ));
         }
         Output::Table => print_table(&findings),
     }
@@ -55,27 +58,52 @@ fn print_table(findings: &Findings<'_>) {
         table.add_row([
             row.line.to_string(),
             row.key.clone(),
-            row.value.clone(),
+            shortened(&row.value),
             row.fate.to_string(),
             row.note.clone(),
         ]);
     }
-    println!("{table}");
+    super::print(&format!(
+        "{table}
+"
+    ));
     let count = |fate| findings.keys.count(fate);
-    println!(
-        "\n{}: {} honoured, {} mapped, {} ignored, {} refused",
+    super::print(&format!(
+        "\n{}: {} honoured, {} mapped, {} ignored, {} refused\n",
         findings.file,
         count(Fate::Honoured),
         count(Fate::Mapped),
         count(Fate::Ignored),
         count(Fate::Refused)
-    );
+    ));
     print_list("warning", &findings.warnings);
     print_list("problem", &findings.problems);
 }
 
 fn print_list(noun: &str, lines: &[String]) {
     for line in lines {
-        println!("{noun}: {line}");
+        super::print(&format!("{noun}: {line}\n"));
+    }
+}
+
+/// The most characters of a value that the table shows.
+const VALUE_CHARACTERS_MAX: usize = 200;
+
+/// A value as the table shows it; JSON has it whole.
+fn shortened(value: &str) -> String {
+    match value.char_indices().nth(VALUE_CHARACTERS_MAX) {
+        None => value.to_owned(),
+        Some((end, _)) => format!("{}… ({} characters)", &value[..end], value.chars().count()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_values_are_shortened_in_the_table() {
+        assert_eq!(shortened("a, b"), "a, b");
+        assert_eq!(shortened(&"é".repeat(500)), format!("{}… (500 characters)", "é".repeat(200)));
     }
 }

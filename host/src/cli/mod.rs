@@ -141,6 +141,12 @@ struct DemoArguments {
     http_listen: String,
 }
 
+/// Prints to standard output. A reader that has gone (`| head`) is no error: what it wanted, it has.
+fn print(text: &str) {
+    use std::io::Write as _;
+    let _reader_may_have_gone = std::io::stdout().lock().write_all(text.as_bytes());
+}
+
 /// Runs the command line and gives the process's exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match Cli::try_parse_from(arguments) {

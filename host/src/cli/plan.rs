@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::run::{flow_failure, runtime};
 use super::{Exit, Failure, Output, PlanArguments, ProcessArguments};
+use crate::control::Plan;
 use crate::flow::look_once;
 use crate::plugin::Engine;
 
@@ -22,13 +23,22 @@ pub(super) fn run(arguments: &PlanArguments) -> Result<(), Failure> {
     match arguments.output {
         Output::Json => {
             let json = serde_json::to_string_pretty(&plans).map_err(|error| Exit::Internal.because(error))?;
-            println!("{json}");
+            super::print(&format!(
+                "{json}
+"
+            ));
         }
         Output::Table => {
             for plan in &plans {
-                println!("{plan}");
+                super::print(&format!(
+                    "{plan}
+"
+                ));
             }
         }
     }
-    Ok(())
+    match plans.iter().find_map(Plan::flow_refusal) {
+        Some(refusal) => Err(Exit::Configuration.because(anyhow::anyhow!("{}", refusal.text))),
+        None => Ok(()),
+    }
 }

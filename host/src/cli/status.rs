@@ -15,9 +15,12 @@ pub(super) fn run(arguments: &StatusArguments) -> Result<(), Failure> {
     match arguments.output {
         Output::Json => {
             let json = serde_json::to_string_pretty(&view).map_err(|error| Exit::Internal.because(error))?;
-            println!("{json}");
+            super::print(&format!(
+                "{json}
+"
+            ));
         }
-        Output::Table => print!("{}", text(&view)),
+        Output::Table => super::print(&text(&view)),
     }
     Ok(())
 }

@@ -176,6 +176,7 @@ impl WorkerState {
         let end = if is_committed { fetched.last_stable_offset } else { fetched.high_watermark };
         let Some(Occupant::Relay(relay)) = self.occupants.get_mut(&lane) else { return };
         relay.refused_fetches = 0;
+        relay.end_seen = Some(now);
         relay.stats.source_end.store(end, Ordering::Relaxed);
         if fetched.records.is_empty() {
             return;

@@ -34,6 +34,8 @@ pub(super) struct RelayLane {
     /// The number of the running fetch that carries this partition. An answer with another number is stale.
     pub(super) fetching: Option<u64>,
     pub(super) condition: Condition,
+    /// When the source's end was last told.
+    pub(super) end_seen: Option<Instant>,
     /// Not fetched before this instant.
     pub(super) quiet_until: Option<Instant>,
     /// Whether the first offset is known; without it there is no position to store.
@@ -90,8 +92,10 @@ enum Waiting {
 #[derive(Debug)]
 struct InFlight {
     tag: u64,
-    /// Settled with the last piece that carries it; pieces of a split batch before the last have none.
-    span: Option<Span>,
+    /// Settled with the last piece of it that is acknowledged.
+    span: Span,
+    /// The source offset of its first record, if its records have consecutive ones.
+    first: Option<SourceOffset>,
     header: BatchHeader,
     payload: Bytes,
     tier: Tier,
@@ -126,6 +130,7 @@ impl RelayLane {
             fetch_offset: start,
             fetching: None,
             condition: if first.is_some() { Condition::Moving } else { Condition::Locating },
+            end_seen: None,
             quiet_until: None,
             is_placed: first.is_some(),
             needs_location: false,

@@ -3,10 +3,11 @@
 //!
 //! Reading order: [`progress`] (what is settled), [`budget`] (how much may be held), [`tier`] and [`transform`] (what
 //! happens to a batch), `lane` (one partition), `intake` (fetch), `outlet` (produce), `ledger` (positions), `leaders`,
-//! `troubles` (rests, pauses, moves), `releases` (taking up and letting go), `worker` (the loop that drives them).
+//! `troubles` (rests, pauses, moves), `ends` (lag while nothing is fetched), `releases` (taking up and letting go), `worker` (the loop that drives them).
 
 pub mod budget;
 mod connect;
+mod ends;
 mod intake;
 mod lane;
 mod leaders;

@@ -16,11 +16,35 @@ use tracing::warn;
 use super::lane::{SendRules, SplitError};
 use super::transform::Transform;
 use super::worker::{Event, Occupant, WorkerState};
-use crate::names::{ClusterAlias, Slot, SourceOffset, SourcePartition};
+use crate::names::{ClusterAlias, Slot, SourceOffset, SourcePartition, TopicName};
 use crate::status::now_ms;
 
 /// Pause before positions are sent again that the target refused, in milliseconds.
 const POSITIONS_RETRY_MS: u64 = 1_000;
+
+/// What the target says of a batch that it will not take.
+struct Refusal {
+    error: ResponseError,
+    message: Option<String>,
+    /// The first record that it names, by its place in the batch.
+    record: Option<i64>,
+}
+
+/// The way out of a refusal.
+fn remedy(error: ResponseError, target: &TopicName) -> String {
+    match error {
+        ResponseError::InvalidTimestamp => format!(
+            "raise message.timestamp.before.max.ms and message.timestamp.after.max.ms of topic \"{target}\" on the target"
+        ),
+        ResponseError::InvalidRecord => {
+            format!(
+                "a compacted topic takes no records without a key: set cleanup.policy = delete on topic \"{target}\""
+            )
+        }
+        ResponseError::TopicAuthorizationFailed => format!("allow WRITE on topic \"{target}\""),
+        _ => format!("look at the settings of topic \"{target}\" on the target"),
+    }
+}
 
 /// What the producer takes its batches from.
 struct Outgoing<'a> {
@@ -122,8 +146,9 @@ impl WorkerState {
     fn take_produce_event(&mut self, event: ProduceEvent, now: Instant) {
         match event {
             ProduceEvent::Acked { lane, tag, .. } => self.acknowledged(lane, tag),
-            ProduceEvent::Failed { lane, tag, error, message, .. } => {
-                self.refused(lane, tag, error, message, now)
+            ProduceEvent::Failed { lane, tag, error, message, record_errors } => {
+                let record = record_errors.first().map(|record| i64::from(record.index));
+                self.refused(lane, tag, Refusal { error, message, record }, now);
             }
             ProduceEvent::RefreshMetadata { lane, error } => {
                 self.target.refresh.distrust(now);
@@ -184,7 +209,8 @@ impl WorkerState {
     }
 
     /// A batch was refused for good: smaller pieces if it was too large, else the partition pauses and says why.
-    fn refused(&mut self, lane: Lane, tag: u64, error: ResponseError, message: Option<String>, now: Instant) {
+    fn refused(&mut self, lane: Lane, tag: u64, refusal: Refusal, now: Instant) {
+        let Refusal { error, message, record } = refusal;
         let words = message.map_or_else(|| format!("{error:?}"), |message| format!("{error:?}: {message}"));
         if let Some(Occupant::Positions(ledger)) = self.occupants.get_mut(&lane) {
             let until = now + Duration::from_millis(POSITIONS_RETRY_MS);
@@ -212,16 +238,22 @@ impl WorkerState {
             }
             Err(problem) => {
                 relay.held.push(tag);
+                let target = &relay.stats.target_topic;
+                let place = relay.first_offset(tag).map_or_else(String::new, |first| match record {
+                    Some(record) => format!(" with the record at source offset {}", first.0 + record),
+                    None => format!(" that begins at source offset {first}"),
+                });
                 let problem = match (is_too_large, problem) {
                     (true, SplitError::SingleRecord) => format!(
-                        "the target refused a record of {size} bytes: {words}; raise max.message.bytes of topic \
-                         \"{}\" on the target",
-                        relay.stats.target_topic
+                        "the target refused a batch of one record and {size} bytes{place} ({words}); raise \
+                         max.message.bytes of topic \"{target}\" on the target"
                     ),
                     (true, problem) => {
-                        format!("the target refused a batch of {size} bytes ({words}), and {problem}")
+                        format!("the target refused a batch of {size} bytes{place} ({words}), and {problem}")
                     }
-                    (false, _) => format!("the target refused a batch: {words}"),
+                    (false, _) => {
+                        format!("the target refused a batch{place} ({words}); {}", remedy(error, target))
+                    }
                 };
                 self.pause(lane, problem, now);
             }

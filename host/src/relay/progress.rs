@@ -26,6 +26,8 @@ pub struct Progress {
 struct OpenSpan {
     next: SourceOffset,
     settled: bool,
+    /// All before this offset is settled, if all before the span is.
+    partly: Option<SourceOffset>,
 }
 
 impl Progress {
@@ -49,7 +51,7 @@ impl Progress {
     /// the one before ended (or earlier) is legal and moves nothing.
     pub fn open(&mut self, next: SourceOffset) -> Span {
         self.last_opened = self.last_opened.max(next);
-        self.open.push_back(OpenSpan { next, settled: false });
+        self.open.push_back(OpenSpan { next, settled: false, partly: None });
         Span(self.front + self.open.len() as u64 - 1)
     }
 
@@ -59,6 +61,15 @@ impl Progress {
         self.settle(span);
     }
 
+    /// The head of a span, up to `end`, is delivered: of a batch that was split, the pieces before the first that is not.
+    pub fn settle_part(&mut self, span: Span, end: SourceOffset) {
+        let index = span.0.checked_sub(self.front).and_then(|index| usize::try_from(index).ok());
+        if let Some(entry) = index.and_then(|index| self.open.get_mut(index)) {
+            entry.partly = entry.partly.max(Some(end.min(entry.next)));
+            self.advance();
+        }
+    }
+
     /// Marks a span as delivered or dropped. A span that is settled already stays so.
     pub fn settle(&mut self, span: Span) {
         let Some(index) = span.0.checked_sub(self.front) else { return };
@@ -66,12 +77,19 @@ impl Progress {
             return;
         };
         entry.settled = true;
+        self.advance();
+    }
+
+    fn advance(&mut self) {
         while let Some(first) = self.open.front()
             && first.settled
         {
             self.safe = self.safe.max(first.next);
             self.open.pop_front();
             self.front += 1;
+        }
+        if let Some(partly) = self.open.front().and_then(|first| first.partly) {
+            self.safe = self.safe.max(partly);
         }
     }
 
@@ -96,6 +114,22 @@ mod tests {
         assert_eq!(progress.safe_offset(), SourceOffset(5));
         progress.settle(first);
         assert_eq!(progress.safe_offset(), SourceOffset(20));
+        assert_eq!(progress.open_count(), 0);
+    }
+
+    #[test]
+    fn a_part_counts_once_all_before_it_is_settled() {
+        let mut progress = Progress::new(SourceOffset(0));
+        let first = progress.open(SourceOffset(10));
+        let second = progress.open(SourceOffset(20));
+        progress.settle_part(second, SourceOffset(15));
+        assert_eq!(progress.safe_offset(), SourceOffset(0));
+        progress.settle(first);
+        assert_eq!(progress.safe_offset(), SourceOffset(15));
+        progress.settle_part(second, SourceOffset(12));
+        progress.settle_part(second, SourceOffset(99));
+        assert_eq!(progress.safe_offset(), SourceOffset(20), "no further than the span");
+        progress.settle(second);
         assert_eq!(progress.open_count(), 0);
     }
 

@@ -12,6 +12,7 @@ use tidegate_wire::batch::BatchBuilder;
 use tidegate_wire::client::Client;
 use tidegate_wire::error::WireError;
 use tidegate_wire::fetch::FetchAnswer;
+use tidegate_wire::list_offsets::ListedOffset;
 use tidegate_wire::metadata::ClusterMetadata;
 use tidegate_wire::produce::{CallId, Lane, Producer, ProducerIdentity};
 use tokio::sync::mpsc;
@@ -45,6 +46,7 @@ pub(super) enum Event {
     SourceMetadata(Result<Arc<ClusterMetadata>, WireError>),
     TargetMetadata(Result<Arc<ClusterMetadata>, WireError>),
     Identity(Result<ProducerIdentity, WireError>),
+    Ends(Result<Vec<ListedOffset>, WireError>),
     /// First and end offset of a partition's log, as far as they could be learnt.
     Located {
         key: LaneKey,
@@ -120,6 +122,8 @@ pub(super) struct WorkerState {
     /// Partitions that were given back to this worker while it was still letting them go.
     pub(super) postponed: Vec<LaneStart>,
     pub(super) commit_due: Instant,
+    /// When to look for ends that no fetch tells.
+    pub(super) ends_due: Instant,
     /// The earliest moment at which a paused or quiet partition goes on.
     pub(super) lane_wake: Option<Instant>,
     /// Partitions that will go on elsewhere in their log.
@@ -187,6 +191,7 @@ impl WorkerState {
             releases: Vec::new(),
             postponed: Vec::new(),
             commit_due: Instant::now() + settings.commit_interval,
+            ends_due: Instant::now(),
             lane_wake: None,
             jumping: Vec::new(),
             next_number: 0,
@@ -208,6 +213,7 @@ impl WorkerState {
         self.send_requests(now);
         self.jump_lanes();
         self.start_fetches(now);
+        self.look_for_ends(now);
     }
 
     fn next_wake(&self, now: Instant) -> Instant {
@@ -215,6 +221,7 @@ impl WorkerState {
         let has_lanes = !self.by_source.is_empty();
         let wakes = [
             Some(self.commit_due),
+            Some(self.ends_due).filter(|_| has_lanes),
             self.lane_wake,
             self.producer.next_wake().map(Instant::from_std),
             self.source.refresh.next_wake().filter(|_| has_lanes),
@@ -239,6 +246,7 @@ impl WorkerState {
             Ok(Event::SourceMetadata(answer)) => self.take_source_metadata(answer, now),
             Ok(Event::TargetMetadata(answer)) => self.take_target_metadata(answer, now),
             Ok(Event::Identity(identity)) => self.take_identity(identity),
+            Ok(Event::Ends(ends)) => self.take_ends(ends, now),
             Ok(Event::Located { key, bounds }) => self.take_located(key, bounds, now),
             Err(problem) => warn!(flow = %self.settings.flow, %problem, "a task of the worker was lost"),
         }

@@ -23,6 +23,8 @@ struct Prepared {
     payload: Bytes,
     tier: Tier,
     next: SourceOffset,
+    /// The source offset of the first record, if the records have consecutive ones.
+    first: Option<SourceOffset>,
     source_bytes: usize,
 }
 
@@ -122,6 +124,7 @@ impl RelayLane {
                 payload: built.payload,
                 tier: Tier::Merge,
                 next: SourceOffset(last.header.next_offset()),
+                first: self.consecutive(merged),
                 source_bytes: source_bytes(merged),
             };
             return Ok((merged, Some(prepared)));
@@ -129,9 +132,11 @@ impl RelayLane {
         let next = SourceOffset(first.header.next_offset());
         let source_bytes = first.bytes.len();
         let position = self.progress.last_opened();
+        let offset = self.consecutive(1).map(|offset| offset.max(position));
         let Some(_reason) = tier::rewrite_reason(&first.header, position, rules.compression) else {
             let (header, payload) = (first.header, first.payload());
-            return Ok((1, Some(Prepared { header, payload, tier: Tier::Pass, next, source_bytes })));
+            let tier = Tier::Pass;
+            return Ok((1, Some(Prepared { header, payload, tier, next, first: offset, source_bytes })));
         };
         let built = transform.rewrite(first, position, rules.compression)?;
         let prepared = built.map(|built| Prepared {
@@ -139,6 +144,7 @@ impl RelayLane {
             payload: built.payload,
             tier: Tier::Rewrite,
             next,
+            first: offset,
             source_bytes,
         });
         Ok((1, prepared))
@@ -164,6 +170,20 @@ impl RelayLane {
             count += 1;
         }
         count
+    }
+
+    /// The offset of the first record of the next `count` batches, if their records have consecutive offsets.
+    fn consecutive(&self, count: usize) -> Option<SourceOffset> {
+        let mut headers = self.batches().take(count).map(|batch| &batch.header);
+        let first = headers.next().filter(|header| !header.has_gaps())?;
+        let mut next = first.next_offset();
+        for header in headers {
+            if header.has_gaps() || header.base_offset != next {
+                return None;
+            }
+            next = header.next_offset();
+        }
+        Some(SourceOffset(first.base_offset))
     }
 
     /// The batches at the head of the queue, up to the first entry that is none.
@@ -195,9 +215,9 @@ impl RelayLane {
 
     fn send(&mut self, prepared: Prepared, span: Span) -> OutBatch {
         let tag = self.take_tag();
-        let Prepared { header, payload, tier, source_bytes, .. } = prepared;
+        let Prepared { header, payload, tier, first, source_bytes, .. } = prepared;
         let out = OutBatch { header, payload: payload.clone(), tag };
-        self.in_flight.push_back(InFlight { tag, span: Some(span), header, payload, tier, source_bytes });
+        self.in_flight.push_back(InFlight { tag, span, first, header, payload, tier, source_bytes });
         out
     }
 
@@ -212,12 +232,26 @@ impl RelayLane {
         let batch = self.in_flight.remove(index)?;
         let bytes = batch.header.total_bytes() as u64;
         self.stats.delivered(batch.tier, u64::try_from(batch.header.record_count).unwrap_or(0), bytes);
-        if let Some(span) = batch.span {
-            self.progress.settle(span);
-        }
+        self.settle(index, &batch);
         self.unsettled_bytes -= batch.source_bytes;
         self.is_refused = false;
         Some(Settled { source_bytes: batch.source_bytes })
+    }
+
+    /// Settles a batch that was at `index`; a piece of a split one with those before it. Pieces may be acknowledged out of
+    /// order after an answer was lost.
+    fn settle(&mut self, index: usize, batch: &InFlight) {
+        let mut others = self.in_flight.iter().enumerate().filter(|(_, other)| other.span == batch.span);
+        let Some((first_other, _)) = others.next() else { return self.progress.settle(batch.span) };
+        if let Some(first) = batch.first.filter(|_| first_other >= index) {
+            let end = SourceOffset(first.0 + i64::from(batch.header.record_count));
+            self.progress.settle_part(batch.span, end);
+        }
+    }
+
+    /// The source offset of a batch's first record, where that can be told.
+    pub(in crate::relay) fn first_offset(&self, tag: u64) -> Option<SourceOffset> {
+        self.in_flight.iter().find(|batch| batch.tag == tag)?.first
     }
 
     /// The batch `tag`, as it was sent.
@@ -248,18 +282,21 @@ impl RelayLane {
         let halves = transform.split(&whole.header, &whole.payload)?.ok_or(SplitError::SingleRecord)?;
         let Some(whole) = self.in_flight.remove(index) else { return Err(SplitError::Unknown) };
         let mut parts = Vec::with_capacity(2);
+        let mut first = whole.first;
         for (number, half) in halves.into_iter().enumerate() {
             let tag = self.take_tag();
             let is_last = number == 1;
             parts.push(OutBatch { header: half.header, payload: half.payload.clone(), tag });
             let piece = InFlight {
                 tag,
-                span: if is_last { whole.span } else { None },
+                span: whole.span,
+                first,
                 header: half.header,
                 payload: half.payload,
                 tier: Tier::Rewrite,
                 source_bytes: if is_last { whole.source_bytes } else { 0 },
             };
+            first = first.map(|first| SourceOffset(first.0 + i64::from(piece.header.record_count)));
             self.in_flight.insert(index + number, piece);
         }
         Ok(parts)

@@ -109,16 +109,17 @@ fn a_batch_that_lies_before_the_position_whole_is_settled_without_sending() {
 }
 
 #[test]
-fn pieces_of_a_large_batch_settle_with_the_last() {
+fn pieces_of_a_large_batch_settle_in_order() {
     let mut lane = lane(0);
     lane.push(batch(0, 8, 1_000));
     let rules = SendRules { compression: None, batch_bytes_max: Some(2_500) };
     let sent = send_all(&mut lane, rules);
     assert_eq!(sent.iter().map(|piece| piece.1).collect::<Vec<_>>(), [2, 2, 2, 2]);
-    for (tag, _) in &sent[..3] {
-        lane.acknowledged(*tag).unwrap();
-        assert_eq!(lane.progress.safe_offset(), SourceOffset(0));
-    }
+    lane.acknowledged(sent[1].0).unwrap();
+    assert_eq!(lane.progress.safe_offset(), SourceOffset(0), "the piece before it is not settled");
+    lane.acknowledged(sent[0].0).unwrap();
+    lane.acknowledged(sent[2].0).unwrap();
+    assert_eq!(lane.progress.safe_offset(), SourceOffset(6), "what is delivered of it is not repeated");
     lane.acknowledged(sent[3].0).unwrap();
     assert_eq!(lane.progress.safe_offset(), SourceOffset(8));
     assert!(lane.is_idle());
@@ -135,6 +136,7 @@ fn a_refused_batch_splits_in_its_place_and_a_single_record_does_not() {
     let problem = lane.split(pieces[0].tag, &mut transform).unwrap_err();
     assert_eq!(problem.to_string(), "it is a single record");
     lane.acknowledged(pieces[1].tag).unwrap();
+    assert_eq!(lane.progress.safe_offset(), SourceOffset(0), "the first piece is still on its way");
     lane.acknowledged(pieces[0].tag).unwrap();
     assert_eq!(lane.progress.safe_offset(), SourceOffset(2));
 }
