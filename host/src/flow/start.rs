@@ -70,17 +70,23 @@ pub(super) async fn start(setting: &FlowSetting) -> Result<(Started, Box<Round>)
         let (source, target) = connect(flow, &setting.clusters, setting.process.start_timeout).await?;
         // Early, while the plugin is being compiled, so that the wait below is short.
         let is_one_cluster = source.client().metadata().cluster_id == target.client().metadata().cluster_id;
-        let is_new =
-            !is_one_cluster && ensure_positions_topic(&target, &flow.positions, &patience).await?.is_new;
-        Ok((source, target, is_new.then(Instant::now)))
+        let early = match is_one_cluster {
+            // Whether anything may be made is decided by the first look.
+            true => None,
+            false => Some(ensure_positions_topic(&target, &flow.positions, &patience).await?),
+        };
+        Ok((source, target, early, Instant::now()))
     };
     let (naming, clusters) = tokio::join!(naming, clusters);
-    let (source, target, made_at) = clusters?;
+    let (source, target, early, ensured_at) = clusters?;
     let mut round = Box::new(Round::new(flow.clone(), source.clone(), target.clone(), naming?));
     refuse_same_cluster(&mut round, &patience).await?;
-    let slot_count = ensure_positions_topic(&target, &flow.positions, &patience).await?.slot_count;
-    if let Some(made_at) = made_at {
-        tokio::time::sleep_until(made_at + Duration::from_millis(NEW_TOPIC_MS)).await;
+    let PositionsTopic { slot_count, is_new } = match early {
+        Some(topic) => topic,
+        None => ensure_positions_topic(&target, &flow.positions, &patience).await?,
+    };
+    if is_new {
+        tokio::time::sleep_until(ensured_at + Duration::from_millis(NEW_TOPIC_MS)).await;
     }
     let positions_topic = TopicName::parse(&flow.positions.topic)
         .map_err(|problem| FlowFailure::Refused(format!("offset.storage.topic: {problem}")))?;
