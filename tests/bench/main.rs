@@ -3,7 +3,8 @@
 //! `bench-results/`.
 //!
 //! `bench` runs everything, `bench quick` a quarter of it, `bench PART…` parts (`none256`, `lz4`, `none16`, `small`,
-//! `latency`); `alone` leaves MirrorMaker 2 out.
+//! `filter`, `filterlz4`, `filterzstd`, `header`, `latency`); `alone` leaves MirrorMaker 2 out. The parts with a policy run
+//! Tidegate a second time without it.
 
 mod contender;
 mod fill;
@@ -22,7 +23,7 @@ use tidegate_tests::{KafkaCluster, KafkaOptions, KafkaVersion};
 
 use contender::Kind;
 use table::{Latencies, Throughput};
-use workload::{WORKLOADS, Workload};
+use workload::{Policy, WORKLOADS, Workload};
 
 struct Options {
     quick: bool,
@@ -42,7 +43,8 @@ impl Options {
                 name => match WORKLOADS.iter().find(|workload| workload.name == name) {
                     Some(workload) => options.workloads.push(*workload),
                     None => bail!(
-                        "no part {name:?}; there are quick, alone, latency, none256, lz4, none16, small"
+                        "no part {name:?}; there are quick, alone, latency, {}",
+                        WORKLOADS.map(|workload| workload.name).join(", ")
                     ),
                 },
             }
@@ -105,7 +107,8 @@ async fn measure_throughput(
     eprintln!("{}: {filled}", workload.title);
     let copy = socket_copy::measure(filled.stored_bytes)?;
     let mut throughput = Throughput::new(*workload, filled, copy);
-    for kind in options.contenders() {
+    let plain: &[Kind] = if workload.policy == Policy::None { &[] } else { &[Kind::Plain] };
+    for kind in options.contenders().iter().chain(plain) {
         let measured = contender::measure(*kind, workload, source, target).await?;
         eprintln!("{}: {kind}: {measured}", workload.title);
         throughput.push(*kind, measured);
