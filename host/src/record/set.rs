@@ -84,12 +84,7 @@ impl RecordSet {
     }
 
     #[inline]
-    fn place<'a, H>(
-        &mut self,
-        base: &[u8],
-        record: RecordParts<'a, H>,
-        headers_start: usize,
-    ) -> Option<Entry>
+    fn place<'a, H>(&mut self, base: &[u8], record: RecordParts<'a, H>, headers_start: usize) -> Option<Entry>
     where
         H: IntoIterator<Item = (&'a [u8], Option<&'a [u8]>)>,
     {
@@ -128,6 +123,11 @@ impl RecordSet {
     /// Whether any record was dropped or edited.
     pub fn is_changed(&self) -> bool {
         self.dropped_count > 0 || !self.edited.is_empty()
+    }
+
+    /// Memory that the bytes of edits take.
+    pub fn edit_bytes(&self) -> usize {
+        self.arena.len()
     }
 
     /// The record as it stands now.
