@@ -60,7 +60,7 @@ async fn run_config(config: Config) -> Result<(), Failure> {
 fn prepare_failure(failure: PrepareFailure) -> Failure {
     let exit = match &failure {
         PrepareFailure::Listen(_) => Exit::Unavailable,
-        PrepareFailure::CacheFolder(_) => Exit::Configuration,
+        PrepareFailure::CacheFolder(_) | PrepareFailure::Token(_) => Exit::Configuration,
         PrepareFailure::Engine(_) => Exit::Internal,
     };
     exit.because(failure)

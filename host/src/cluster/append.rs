@@ -144,8 +144,8 @@ fn encode(records: &[NewRecord], identity: ProducerIdentity, base_sequence: i32)
     }
     let built = builder.finish()?;
     let fields = ProducerFields {
-        producer_id: identity.producer_id,
-        producer_epoch: identity.producer_epoch,
+        producer_id: identity.id,
+        producer_epoch: identity.epoch,
         base_sequence,
     };
     let mut bytes = BytesMut::with_capacity(built.header.total_bytes());

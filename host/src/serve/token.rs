@@ -56,13 +56,8 @@ impl Token {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).with_context(context)?;
         }
-        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
-            Ok(mut file) => {
-                file.write_all(format!("{}\n", random_text().with_context(context)?).as_bytes())
-                    .with_context(context)?;
-            }
-            Err(problem) if problem.kind() == ErrorKind::AlreadyExists => {}
-            Err(problem) => return Err(problem).with_context(context),
+        if !path.exists() {
+            make(path).with_context(context)?;
         }
         Self::read(path)
     }
@@ -79,6 +74,19 @@ impl Token {
     /// What goes into `Authorization`.
     pub fn authorization(&self) -> String {
         format!("Bearer {}", self.0)
+    }
+}
+
+/// Whole or not at all, and the first of several processes that start together wins.
+fn make(path: &Path) -> std::io::Result<()> {
+    let text = random_text()?;
+    let new = path.with_extension(format!("new-{}-{}", std::process::id(), &text[..8]));
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+    let end = file.write_all(format!("{text}\n").as_bytes()).and_then(|()| std::fs::hard_link(&new, path));
+    std::fs::remove_file(&new)?;
+    match end {
+        Err(problem) if problem.kind() != ErrorKind::AlreadyExists => Err(problem),
+        _ => Ok(()),
     }
 }
 
