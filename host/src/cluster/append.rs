@@ -106,7 +106,9 @@ impl Appender {
                 // A failure shows in the attempt that follows.
                 let _ = self.client.refresh_metadata(named).await;
             }
-            let Some((leader, _)) = self.client.metadata().leader(topic.as_str(), partition) else { continue };
+            let Some((leader, _)) = self.client.metadata().leader(topic.as_str(), partition) else {
+                continue;
+            };
             let answer = self.client.call(leader, request(topic, partition, batch.clone())).await;
             match answer {
                 Err(error) if error.is_retriable() => problem = error.into(),
@@ -123,7 +125,8 @@ impl Appender {
                             problem = anyhow::anyhow!("the broker answered {error:?}");
                         }
                         Some(error) => {
-                            let words = told.error_message.as_ref().map(|words| format!(": {}", words.as_str()));
+                            let words =
+                                told.error_message.as_ref().map(|words| format!(": {}", words.as_str()));
                             bail!("the broker answered {error:?}{}", words.unwrap_or_default())
                         }
                     }
@@ -143,11 +146,7 @@ fn encode(records: &[NewRecord], identity: ProducerIdentity, base_sequence: i32)
         builder.push_parts(record.key.as_deref(), record.value.as_deref(), &headers, record.timestamp_ms);
     }
     let built = builder.finish()?;
-    let fields = ProducerFields {
-        producer_id: identity.id,
-        producer_epoch: identity.epoch,
-        base_sequence,
-    };
+    let fields = ProducerFields { producer_id: identity.id, producer_epoch: identity.epoch, base_sequence };
     let mut bytes = BytesMut::with_capacity(built.header.total_bytes());
     bytes.put_slice(&produce_header(&built.header, fields));
     bytes.put_slice(&built.payload);

@@ -85,7 +85,8 @@ impl LogReader {
 
     /// The next records; waits up to `wait` for them at the log's end. Errors that may pass are tried again for some seconds.
     pub async fn poll(&mut self, wait: Duration) -> anyhow::Result<LogPart> {
-        let context = format!("could not read {}[{}] from offset {}", self.topic, self.partition, self.next_offset);
+        let context =
+            format!("could not read {}[{}] from offset {}", self.topic, self.partition, self.next_offset);
         let mut errors_count = 0;
         loop {
             let problem = match self.fetch(wait).await {
@@ -153,7 +154,10 @@ impl LogReader {
         if fetched.error.is_some() {
             // The log begins behind us, or was made anew and ends before us.
             let begin = fetched.log_start_offset.max(0);
-            anyhow::ensure!(begin != self.next_offset, "the broker has no offset {begin}, where the log begins");
+            anyhow::ensure!(
+                begin != self.next_offset,
+                "the broker has no offset {begin}, where the log begins"
+            );
             self.next_offset = begin;
             return Ok(LogPart::default());
         }
@@ -182,7 +186,8 @@ impl LogReader {
                 continue;
             }
             let headers = record.headers.iter();
-            let headers = headers.map(|(name, value)| (Bytes::copy_from_slice(name), copied(value))).collect();
+            let headers =
+                headers.map(|(name, value)| (Bytes::copy_from_slice(name), copied(value))).collect();
             records.push(LogRecord {
                 offset,
                 timestamp_ms: record_timestamp(&batch.header, &record),

@@ -20,6 +20,8 @@ pub use creation::{NewTopic, Outcome};
 pub use log_reader::{LogPart, LogReader, LogRecord};
 pub use membership::{Membership, MembershipEvent, MembershipOptions};
 pub use node::NodeIdentity;
-pub use plugins_log::{ModulePlace, SHARED_MODULE_BYTES_MAX, digest_of, PluginsKey, PluginsLog, new_plugins_topic, plugins_topic};
+pub use plugins_log::{
+    ModulePlace, PluginsKey, PluginsLog, SHARED_MODULE_BYTES_MAX, digest_of, new_plugins_topic, plugins_topic,
+};
 pub use positions::read_positions;
 pub use positions_topic::{PositionsTopic, PositionsTopicError};

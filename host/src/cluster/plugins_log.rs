@@ -87,7 +87,9 @@ impl fmt::Display for PluginsKey {
         match self {
             Self::Decision { flow, generation } => write!(formatter, "decision/{flow}/{generation:010}"),
             Self::Module { digest, piece } => write!(formatter, "module/{digest}/{piece:04}"),
-            Self::Report { flow, generation, node } => write!(formatter, "report/{flow}/{generation:010}/{node}"),
+            Self::Report { flow, generation, node } => {
+                write!(formatter, "report/{flow}/{generation:010}/{node}")
+            }
         }
     }
 }
@@ -234,7 +236,8 @@ pub struct ModulePlace {
 impl ModulePlace {
     /// Notes a piece, or that it is gone.
     pub fn note(&mut self, piece: usize, record: &LogRecord) {
-        let count = record.header(PIECES_HEADER).and_then(|count| std::str::from_utf8(count).ok()?.parse().ok());
+        let count =
+            record.header(PIECES_HEADER).and_then(|count| std::str::from_utf8(count).ok()?.parse().ok());
         match (&record.value, count) {
             (Some(_), Some(count)) => {
                 self.piece_count = count;
@@ -276,7 +279,12 @@ impl ModulePlace {
                 }
             }
             if part.is_end && found.len() < self.piece_count {
-                bail!("{}: {} of its {} pieces are gone", context(), self.piece_count - found.len(), self.piece_count);
+                bail!(
+                    "{}: {} of its {} pieces are gone",
+                    context(),
+                    self.piece_count - found.len(),
+                    self.piece_count
+                );
             }
         }
         let module: Vec<u8> = found.into_values().flatten().collect();

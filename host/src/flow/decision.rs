@@ -280,7 +280,11 @@ pub(super) mod tests {
         }
     }
 
-    pub(in crate::flow) fn decision(generation: u64, fingerprint: &str, plugins: Vec<DecidedPlugin>) -> Decision {
+    pub(in crate::flow) fn decision(
+        generation: u64,
+        fingerprint: &str,
+        plugins: Vec<DecidedPlugin>,
+    ) -> Decision {
         let occasion = Occasion {
             kind: Kind::Swap,
             who: Who { user: "ann".to_owned(), host: "desk".to_owned() },

@@ -35,7 +35,8 @@ impl Reports {
 
     /// Whether every slot is under the new generation, or known not to be.
     pub(super) fn is_decided(&self, slot_count: i32) -> bool {
-        let told: BTreeSet<i32> = self.by_node.values().flat_map(|report| report.slots.iter().copied()).collect();
+        let told: BTreeSet<i32> =
+            self.by_node.values().flat_map(|report| report.slots.iter().copied()).collect();
         (0..slot_count).all(|slot| told.contains(&slot))
     }
 
@@ -60,7 +61,8 @@ impl Reports {
                 format!("node {} stays on the old generation with {slots}: {why}", report.node)
             })
             .collect();
-        let told: BTreeSet<i32> = self.by_node.values().flat_map(|report| report.slots.iter().copied()).collect();
+        let told: BTreeSet<i32> =
+            self.by_node.values().flat_map(|report| report.slots.iter().copied()).collect();
         let silent: Vec<i32> = (0..slot_count).filter(|slot| !told.contains(slot)).collect();
         if !silent.is_empty() {
             notes.push(format!("nobody has reported for {}", slots_text(&silent)));
@@ -74,7 +76,9 @@ impl Reports {
         }
         let is_complete = notes.is_empty() && covered.len() == usize::try_from(slot_count).unwrap_or(0);
         if !is_complete {
-            notes.push(format!("tidegate plugin rollback {flow} takes every node back to the generation before"));
+            notes.push(format!(
+                "tidegate plugin rollback {flow} takes every node back to the generation before"
+            ));
         }
         SwapView { generation, is_complete, notes, partitions, took_ms }
     }

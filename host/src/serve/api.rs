@@ -171,11 +171,7 @@ async fn with_body<W, T: Serialize>(
     }
 }
 
-async fn follow<T: Serialize>(
-    api: &Api,
-    flow: &str,
-    order: impl FnOnce(Answer<T>) -> FlowOrder,
-) -> Response {
+async fn follow<T: Serialize>(api: &Api, flow: &str, order: impl FnOnce(Answer<T>) -> FlowOrder) -> Response {
     match api.orders.ask(flow, order).await {
         Ok(answer) => Json(answer).into_response(),
         Err(refused) => refusal(&refused),
@@ -199,9 +195,12 @@ fn bad_body(rejection: &JsonRejection) -> Response {
         JsonRejection::MissingJsonContentType(_) => {
             (StatusCode::BAD_REQUEST, "the request has no Content-Type: application/json")
         }
-        JsonRejection::BytesRejection(_) => (StatusCode::PAYLOAD_TOO_LARGE, "the body can't be read: it is too long"),
+        JsonRejection::BytesRejection(_) => {
+            (StatusCode::PAYLOAD_TOO_LARGE, "the body can't be read: it is too long")
+        }
         _ => (StatusCode::BAD_REQUEST, "the body is not the JSON that is wanted here"),
     };
-    let remedy = "see tidegate plugin swap --help for what can be sent; modules have at most 64 MiB".to_owned();
+    let remedy =
+        "see tidegate plugin swap --help for what can be sent; modules have at most 64 MiB".to_owned();
     (code, Json(ErrorBody { error: error.to_owned(), remedy })).into_response()
 }
