@@ -19,6 +19,7 @@ mod load;
 mod naming;
 mod records;
 mod ticker;
+pub mod trial;
 
 pub use engine::Engine;
 pub use fault::Fault;
