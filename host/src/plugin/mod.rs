@@ -21,6 +21,7 @@ mod load;
 mod naming;
 mod records;
 mod ticker;
+pub mod trial;
 
 pub use chain::{
     Chain, ChainPlugin, Condemned, Edited, FAULTED_CALL_COUNT_MAX, FAULTED_CALL_COUNT_MIN, Place,
