@@ -1,4 +1,5 @@
-//! Builds the two naming policies of plugins/ as components, so that the binary carries them.
+//! Builds the two naming policies of plugins/ as components, and lists the files for new plugins, so that the binary
+//! carries them.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -6,6 +7,8 @@ use std::process::ExitCode;
 
 use component_build::ComponentBuild;
 
+#[path = "src/author/bundle_build.rs"]
+mod bundle_build;
 #[path = "src/plugin/component_build.rs"]
 mod component_build;
 
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
 fn build() -> Result<(), String> {
     let workspace = PathBuf::from(variable("CARGO_MANIFEST_DIR")?).join("..");
     rerun_when_sources_change(&workspace);
+    bundle_build::write(&workspace, Path::new(&variable("OUT_DIR")?))?;
     let target_folder = PathBuf::from(variable("OUT_DIR")?).join("plugins");
     let components = ComponentBuild { workspace, target_folder }.run(&POLICIES)?;
     for (variable, component) in VARIABLES.iter().zip(components) {
@@ -55,6 +59,7 @@ fn variable(name: &str) -> Result<String, String> {
 fn rerun_when_sources_change(workspace: &Path) {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src/plugin/component_build.rs");
+    println!("cargo::rerun-if-changed=src/author/bundle_build.rs");
     for source in SOURCES {
         println!("cargo::rerun-if-changed={}", workspace.join(source).display());
     }

@@ -17,7 +17,9 @@ mod journal;
 mod limits;
 mod load;
 mod naming;
+mod records;
 mod ticker;
+pub mod trial;
 
 pub use engine::Engine;
 pub use fault::Fault;
@@ -25,6 +27,10 @@ pub use instance::Link;
 pub use limits::Limits;
 pub use load::{Builtin, CompiledModule, LoadError, ModuleSource, SettingsProblem};
 pub use naming::{About, NamingPlugin};
+pub use records::{
+    Answer, BatchWords, CallFigures, EDIT_WORDS, HEADER_WORDS, NONE_LENGTH, Needed, RECORD_WORDS,
+    RecordsCall, RecordsSource,
+};
 
 #[cfg(test)]
 mod component_build;
