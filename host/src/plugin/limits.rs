@@ -50,11 +50,13 @@ impl Limits {
     }
 }
 
-/// wasmtime's limiter, and a note of whether it said no: the guest sees a failed allocation and usually ends in a
+/// wasmtime's limiter, a sum of what it granted, and a note of whether it said no: the guest sees a failed allocation and usually ends in a
 /// bare trap, which would hide the cause.
 pub(super) struct Limiter {
     limits: StoreLimits,
     pub(super) memory_denied: bool,
+    /// What all memories of the instance have grown to.
+    pub(super) memory_bytes: usize,
 }
 
 impl Limiter {
@@ -66,7 +68,7 @@ impl Limiter {
             .memories(PART_COUNT_MAX)
             .tables(PART_COUNT_MAX)
             .build();
-        Self { limits, memory_denied: false }
+        Self { limits, memory_denied: false, memory_bytes: 0 }
     }
 }
 
@@ -79,6 +81,9 @@ impl ResourceLimiter for Limiter {
     ) -> wasmtime::Result<bool> {
         let is_granted = self.limits.memory_growing(current, desired, maximum)?;
         self.memory_denied |= !is_granted;
+        if is_granted {
+            self.memory_bytes = self.memory_bytes.saturating_add(desired.saturating_sub(current));
+        }
         Ok(is_granted)
     }
 
