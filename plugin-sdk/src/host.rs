@@ -23,7 +23,7 @@ pub fn log(level: Level, message: &str) {
     sink::log(level, message);
 }
 
-/// Adds to one of the plugin's counters. They are counted, but not shown as metrics yet. At most 64 names are taken.
+/// Adds to one of the plugin's counters, which the host shows as metrics of this plugin. At most 64 names are taken.
 pub fn count(name: &str, by: u64) {
     sink::count(name, by);
 }

@@ -36,7 +36,7 @@ pub trait Plugin: Sized + 'static {
     /// What operators see in logs and lists. Unless set, the crate's name; the version always is the crate's.
     const NAME: Option<&'static str> = None;
 
-    /// A JSON Schema of the settings, for documentation. The host does not check by it yet; `init` checks.
+    /// A JSON Schema of the settings. The host checks by it before `init`, which still checks what a schema can't say.
     const SETTINGS_SCHEMA: Option<&'static str> = None;
 
     /// Makes an instance. `settings` is the text of one JSON object, `{}` when the operator gave none;

@@ -17,6 +17,7 @@ mod journal;
 mod limits;
 mod load;
 mod naming;
+mod records;
 mod ticker;
 
 pub use engine::Engine;
@@ -25,6 +26,10 @@ pub use instance::Link;
 pub use limits::Limits;
 pub use load::{Builtin, CompiledModule, LoadError, ModuleSource, SettingsProblem};
 pub use naming::{About, NamingPlugin};
+pub use records::{
+    Answer, BatchWords, CallFigures, EDIT_WORDS, HEADER_WORDS, NONE_LENGTH, Needed, RECORD_WORDS,
+    RecordsCall, RecordsSource,
+};
 
 #[cfg(test)]
 mod component_build;
