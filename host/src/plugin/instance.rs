@@ -80,7 +80,10 @@ impl fmt::Display for Question<'_> {
             Self::Groups(count) => write!(formatter, "groups({count} of them)"),
             Self::Acls(count) => write!(formatter, "map-acls({count} of them)"),
             Self::Records { topic, partition, base_offset, count } => {
-                write!(formatter, "process({topic}[{partition}], record_count {count} from offset {base_offset})")
+                write!(
+                    formatter,
+                    "process({topic}[{partition}], record_count {count} from offset {base_offset})"
+                )
             }
         }
     }
