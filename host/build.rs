@@ -1,4 +1,5 @@
-//! Builds the plugins of plugins/ as components, so that the binary carries them as `builtin:NAME`.
+//! Builds the plugins of plugins/ as components, and lists the files for new plugins, so that the binary carries them:
+//! the components as `builtin:NAME`.
 
 use std::env;
 use std::fmt::Write;
@@ -8,6 +9,8 @@ use std::process::ExitCode;
 
 use component_build::ComponentBuild;
 
+#[path = "src/author/bundle_build.rs"]
+mod bundle_build;
 #[path = "src/plugin/component_build.rs"]
 mod component_build;
 
@@ -39,6 +42,7 @@ fn build() -> Result<(), String> {
         .filter(|name| workspace.join("plugins").join(name).join("Cargo.toml").is_file())
         .collect();
     rerun_when_sources_change(&workspace, &present);
+    bundle_build::write(&workspace, &out_folder)?;
     let packages: Vec<String> = present.iter().map(|name| format!("tidegate-{name}")).collect();
     let packages: Vec<&str> = packages.iter().map(String::as_str).collect();
     let components =
@@ -67,6 +71,7 @@ fn variable(name: &str) -> Result<String, String> {
 fn rerun_when_sources_change(workspace: &Path, present: &[&str]) {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src/plugin/component_build.rs");
+    println!("cargo::rerun-if-changed=src/author/bundle_build.rs");
     for source in SOURCES {
         println!("cargo::rerun-if-changed={}", workspace.join(source).display());
     }

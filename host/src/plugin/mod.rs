@@ -30,6 +30,7 @@ mod seat;
 mod selection;
 mod stats;
 mod ticker;
+pub mod trial;
 
 pub use acl::{AclPlugin, AclRule, Pattern, Permission, ResourceKind};
 pub use acl_width::{Widening, is_never_wider, widenings};
