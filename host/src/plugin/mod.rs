@@ -12,7 +12,9 @@
 mod acl;
 mod acl_width;
 mod builtin;
+mod chain;
 mod contract;
+mod edits;
 mod engine;
 mod fault;
 mod inspect;
@@ -35,6 +37,9 @@ pub mod trial;
 pub use acl::{AclPlugin, AclRule, Pattern, Permission, ResourceKind};
 pub use acl_width::{Widening, is_never_wider, widenings};
 pub use builtin::names as builtin_names;
+pub use chain::{
+    Chain, ChainPlugin, Condemned, Edited, FAULTED_CALL_COUNT_MAX, FAULTED_CALL_COUNT_MIN, Place,
+};
 pub use engine::Engine;
 pub use fault::{Fault, FaultKind};
 pub use instance::Link;
