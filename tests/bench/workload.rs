@@ -66,12 +66,18 @@ impl Policy {
             Policy::KeepAll => &[
                 ("tidegate.plugins", "keep"),
                 ("tidegate.plugin.keep.module", "builtin:region-filter"),
-                ("tidegate.plugin.keep.settings", r#"{"KEEP":"SETTINGS"}"#),
+                (
+                    "tidegate.plugin.keep.settings",
+                    r#"{"conditions":[{"by":"header","name":"region","allow":["eu","us"]}]}"#,
+                ),
             ],
             Policy::AddHeader => &[
                 ("tidegate.plugins", "mark"),
                 ("tidegate.plugin.mark.module", "builtin:header-rules"),
-                ("tidegate.plugin.mark.settings", r#"{"MARK":"SETTINGS"}"#),
+                (
+                    "tidegate.plugin.mark.settings",
+                    r#"{"rules":[{"action":"add","name":"copied-by","value":"bench"}]}"#,
+                ),
             ],
         }
     }
