@@ -10,7 +10,7 @@ use tidegate_tests::{
     read_all, shared, stored_positions, topics,
 };
 
-use super::with_plugin;
+use super::{recent_ms, with_plugin};
 use crate::scenario::{ARRIVAL_DEADLINE, Scenario, report, stops};
 
 const TOPIC: &str = "filtered";
@@ -29,7 +29,7 @@ fn content(number: usize) -> Content {
         key: Some(format!("{number}").into_bytes()),
         value: Some(vec![b'v'; 200]),
         headers: vec![("region".to_owned(), Some(region.into()))],
-        timestamp_ms: 1_760_000_000_000 + number as i64,
+        timestamp_ms: recent_ms(number),
     }
 }
 

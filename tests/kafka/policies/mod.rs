@@ -6,7 +6,8 @@ mod residency;
 mod swaps;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::sync::LazyLock;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, ensure};
 use serde_json::Value;
@@ -17,6 +18,17 @@ const COMMAND_S_MAX: u64 = 60;
 
 /// The header that the swaps' plugin sets.
 const MARK: &str = "mark";
+
+/// Half an hour ago: older records would be deleted by the brokers' retention one day.
+static RECENT_MS: LazyLock<i64> = LazyLock::new(|| {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("the clock is past 1970");
+    now.as_millis() as i64 - 1_800_000
+});
+
+/// The time of a numbered record.
+fn recent_ms(number: usize) -> i64 {
+    *RECENT_MS + number as i64 % 1_000_000
+}
 
 /// Adds the lines of a plugin that the binary carries.
 fn with_plugin(file: FlowFile, name: &str, builtin: &str, settings: &str) -> FlowFile {

@@ -10,7 +10,7 @@ use tidegate_tests::{
     topics,
 };
 
-use super::with_plugin;
+use super::{recent_ms, with_plugin};
 use crate::scenario::{ARRIVAL_DEADLINE, Scenario, stops};
 
 const TOPIC: &str = "customers";
@@ -38,7 +38,7 @@ fn content(number: usize) -> Content {
         key: Some(format!("customer-{number}").into_bytes()),
         value: Some(value.into_bytes()),
         headers: vec![("region".to_owned(), Some(region.into()))],
-        timestamp_ms: 1_760_000_000_000 + number as i64,
+        timestamp_ms: recent_ms(number),
     }
 }
 
