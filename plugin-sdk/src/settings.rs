@@ -38,8 +38,12 @@
 //! ```
 
 mod json;
+#[cfg(feature = "serde")]
+mod typed;
 
 pub use json::Value;
+#[cfg(feature = "serde")]
+pub use typed::from_json;
 
 use crate::Problem;
 
@@ -106,11 +110,10 @@ impl Settings {
     /// (then `finish` says so).
     pub fn whole_number(&mut self, name: &'static str) -> Option<u64> {
         match self.value(name)? {
-            Value::Number(text) if text.parse::<u64>().is_ok() => text.parse().ok(),
-            Value::Number(text) => {
-                self.problem(&[name], ["must be a whole number, not ", &text].concat());
+            Value::Number(text) => text.parse().ok().or_else(|| {
+                self.problem(&[name], join(&["must be a whole number, not ", &text]));
                 None
-            }
+            }),
             other => self.wrong_type(name, "a whole number", &other),
         }
     }
@@ -183,7 +186,7 @@ impl Settings {
 
     /// Adds what the plugin itself objects to; `at` is a JSON pointer from this object on, such as `/prefix`.
     pub fn object_to(&mut self, at: &str, message: impl Into<String>) {
-        self.problems.push(Problem { at: [&self.at, at].concat(), message: message.into() });
+        self.problems.push(Problem { at: join(&[&self.at, at]), message: message.into() });
     }
 
     /// All problems, or none.
@@ -229,23 +232,31 @@ impl Settings {
     fn pointer(&self, place: &[&str]) -> String {
         let mut pointer = self.at.clone();
         for name in place {
-            pointer.push('/');
-            for character in name.chars() {
-                match character {
-                    '~' => pointer.push_str("~0"),
-                    '/' => pointer.push_str("~1"),
-                    _ => pointer.push(character),
-                }
+            let mut mark = "/";
+            for piece in name.split_inclusive(['~', '/']) {
+                pointer.push_str(mark);
+                mark = if piece.ends_with('~') { "~0" } else { "~1" };
+                pointer.push_str(piece.strip_suffix(['~', '/']).unwrap_or(piece));
+            }
+            if name.is_empty() || name.ends_with(['~', '/']) {
+                pointer.push_str(mark);
             }
         }
         pointer
     }
 }
 
-// Texts are joined by hand here: `format!` would bring more code into the plugin than all of this file.
+/// `format!` and `concat` would bring more code into the plugin.
+fn join(texts: &[&str]) -> String {
+    let mut joined = String::new();
+    for text in texts {
+        joined.push_str(text);
+    }
+    joined
+}
 
 fn not_but(wanted: &str, found: &Value) -> String {
-    ["must be ", wanted, ", not ", found.kind()].concat()
+    join(&["must be ", wanted, ", not ", found.kind()])
 }
 
 fn unknown_field(known: &[&str]) -> String {

@@ -1,5 +1,7 @@
 //! JSON text to values, strictly as RFC 8259 says.
 
+use super::join;
+
 /// Deeper nesting is refused: the reader goes down by recursion, and a guest's stack is small.
 const DEPTH_MAX: usize = 64;
 
@@ -80,15 +82,15 @@ impl Reader<'_> {
 
     fn wants(&self, wanted: &str) -> String {
         if self.peek().is_none() {
-            return ["is not JSON: the text ends where ", wanted, " should be"].concat();
+            return join(&["is not JSON: the text ends where ", wanted, " should be"]);
         }
-        ["is not JSON: at byte ", &self.at.to_string(), " ", wanted, " should be"].concat()
+        join(&["is not JSON: at byte ", &self.at.to_string(), " ", wanted, " should be"])
     }
 
     fn value(&mut self, depth: usize) -> Result<Value, String> {
         self.skip_blanks();
         if depth > DEPTH_MAX {
-            return Err(["is nested deeper than 64 levels at byte ", &self.at.to_string()].concat());
+            return Err(join(&["is nested deeper than 64 levels at byte ", &self.at.to_string()]));
         }
         match self.peek() {
             Some(b'{') => self.object(depth),
@@ -124,7 +126,7 @@ impl Reader<'_> {
             }
             let name = self.string()?;
             if fields.iter().any(|(field, _)| *field == name) {
-                return Err(["has the field \"", &name, "\" twice"].concat());
+                return Err(join(&["has the field \"", &name, "\" twice"]));
             }
             if !self.take(b':') {
                 return Err(self.wants("':'"));
@@ -235,7 +237,7 @@ impl Reader<'_> {
             }
         }
         char::from_u32(code)
-            .ok_or_else(|| ["is not JSON: half a surrogate pair at byte ", &start.to_string()].concat())
+            .ok_or_else(|| join(&["is not JSON: half a surrogate pair at byte ", &start.to_string()]))
     }
 
     fn hex4(&mut self) -> Result<u32, String> {
