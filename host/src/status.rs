@@ -1,11 +1,15 @@
 //! What is known about each flow and partition while it runs: written by workers and control loops once a batch or
 //! round, read by status, metrics and the terminal. Nothing here decides anything.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, RwLock};
+mod partition;
+mod plugin;
 
-use crate::names::{FlowName, Slot, SourcePartition, TopicName};
+use std::collections::BTreeMap;
+use std::sync::{Arc, RwLock};
+
+pub use self::partition::{Changeover, LastError, PartitionStats, Paused};
+pub use self::plugin::{PluginFigures, PluginSource, TimeHistogram};
+use crate::names::{FlowName, Slot, SourcePartition};
 
 /// What happened to a batch on its way (design: tiers).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,80 +20,6 @@ pub enum Tier {
     Merge,
     /// Re-encoded: cut, gaps, append time, split.
     Rewrite,
-}
-
-/// Counters of one source partition. The worker that relays it is the only writer; all values are plain totals.
-#[derive(Debug)]
-pub struct PartitionStats {
-    /// Its name on the target.
-    pub target_topic: TopicName,
-    /// The slot that its position key hashes to.
-    pub slot: Slot,
-    /// First offset that is not settled; −1 until known.
-    pub position: AtomicI64,
-    /// The source's end offset as of the last fetch; −1 until known.
-    pub source_end: AtomicI64,
-    /// Records acknowledged by the target.
-    pub records: AtomicU64,
-    /// Bytes of the batches that were acknowledged, as sent.
-    pub bytes: AtomicU64,
-    /// Batches by tier, in the order of [`Tier`].
-    pub batches: [AtomicU64; 3],
-    last_error: Mutex<Option<LastError>>,
-}
-
-/// The last thing that went wrong, and when.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct LastError {
-    /// Milliseconds since the epoch.
-    pub at_ms: i64,
-    /// One sentence.
-    pub message: String,
-}
-
-impl PartitionStats {
-    /// All zero, offsets unknown.
-    pub fn new(target_topic: TopicName, slot: Slot) -> Self {
-        Self {
-            target_topic,
-            slot,
-            position: AtomicI64::new(-1),
-            source_end: AtomicI64::new(-1),
-            records: AtomicU64::new(0),
-            bytes: AtomicU64::new(0),
-            batches: Default::default(),
-            last_error: Mutex::new(None),
-        }
-    }
-
-    /// Counts one acknowledged batch.
-    pub fn delivered(&self, tier: Tier, records: u64, bytes: u64) {
-        self.records.fetch_add(records, Ordering::Relaxed);
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        self.batches[tier as usize].fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Records between the position and the source's end; none until both are known. It counts offsets, so gaps
-    /// (compaction, transaction markers) count too.
-    pub fn lag_records(&self) -> Option<u64> {
-        let position = self.position.load(Ordering::Relaxed);
-        let end = self.source_end.load(Ordering::Relaxed);
-        (position >= 0 && end >= 0).then(|| u64::try_from(end - position).unwrap_or(0))
-    }
-
-    /// Remembers what went wrong.
-    pub fn set_error(&self, at_ms: i64, message: String) {
-        *self.lock_error() = Some(LastError { at_ms, message });
-    }
-
-    /// What went wrong last.
-    pub fn last_error(&self) -> Option<LastError> {
-        self.lock_error().clone()
-    }
-
-    fn lock_error(&self) -> std::sync::MutexGuard<'_, Option<LastError>> {
-        self.last_error.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
 }
 
 /// Where a flow stands in its life.
@@ -124,6 +54,7 @@ struct FlowInner {
     refusals: Vec<String>,
     last_error: Option<LastError>,
     partitions: BTreeMap<SourcePartition, Arc<PartitionStats>>,
+    plugins: PluginSource,
 }
 
 /// A copy of a flow's facts at one moment.
@@ -141,6 +72,8 @@ pub struct FlowSnapshot {
     pub last_error: Option<LastError>,
     /// The partitions that this process relays.
     pub partitions: BTreeMap<SourcePartition, Arc<PartitionStats>>,
+    /// The plugins that it uses now, in the order of its list.
+    pub plugins: Vec<PluginFigures>,
 }
 
 impl FlowStats {
@@ -152,6 +85,7 @@ impl FlowStats {
             refusals: Vec::new(),
             last_error: None,
             partitions: BTreeMap::new(),
+            plugins: PluginSource::default(),
         };
         Self { name, inner: RwLock::new(inner) }
     }
@@ -178,6 +112,11 @@ impl FlowStats {
         self.write().refusals = refusals;
     }
 
+    /// Says where the figures of its plugins come from; called anew with each generation.
+    pub fn set_plugins(&self, plugins: PluginSource) {
+        self.write().plugins = plugins;
+    }
+
     /// Remembers what went wrong.
     pub fn set_error(&self, at_ms: i64, message: String) {
         self.write().last_error = Some(LastError { at_ms, message });
@@ -198,14 +137,20 @@ impl FlowStats {
     /// A copy of everything.
     pub fn snapshot(&self) -> FlowSnapshot {
         let inner = self.inner.read().unwrap_or_else(std::sync::PoisonError::into_inner);
-        FlowSnapshot {
+        let plugins = inner.plugins.clone();
+        let mut snapshot = FlowSnapshot {
             name: self.name.clone(),
             state: inner.state,
             slots: inner.slots.clone(),
             refusals: inner.refusals.clone(),
             last_error: inner.last_error.clone(),
             partitions: inner.partitions.clone(),
-        }
+            plugins: Vec::new(),
+        };
+        // Plugins have locks of their own: theirs are not taken under ours.
+        drop(inner);
+        snapshot.plugins = plugins.figures();
+        snapshot
     }
 
     fn write(&self) -> std::sync::RwLockWriteGuard<'_, FlowInner> {

@@ -95,8 +95,17 @@ impl NameList {
     }
 }
 
+/// Two lists are the same when their expressions are.
+impl PartialEq for NameList {
+    fn eq(&self, other: &Self) -> bool {
+        self.pattern == other.pattern && self.regex.is_some() == other.regex.is_some()
+    }
+}
+
+impl Eq for NameList {}
+
 /// `topics` less `topics.exclude`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopicFilter {
     /// What goes.
     pub include: NameList,

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::client_config::{AdminClientConfig, ConnectionConfig, SourceClientConfig, TargetClientConfig};
 use super::filter::{PropertyFilter, TopicFilter};
+use super::plugin_config::{PluginConfig, QuarantineConfig};
 use crate::names::{ClusterAlias, FlowName};
 
 /// Where a cluster is.
@@ -28,6 +29,10 @@ pub struct FlowConfig {
     pub topics: TopicFilter,
     /// Who names the topics on the target: `replication.policy.class` or `tidegate.naming.module`.
     pub naming: NamingConfig,
+    /// `tidegate.plugins`: every plugin of the flow, in the order in which they are asked.
+    pub plugins: Vec<PluginConfig>,
+    /// Where records are kept that a plugin could not judge.
+    pub quarantine: QuarantineConfig,
     /// How MirrorMaker 2's own topics are recognised.
     pub internal_topics: InternalTopics,
     /// `replication.factor` of topics that are created on the target; −1 is the target broker's default. MirrorMaker 2's

@@ -11,6 +11,7 @@ use super::filter::{
 use super::flow_config::{FLUSH_INTERVAL_MS_MAX, FlowConfig, GroupConfig, InternalTopics, PositionsConfig};
 use super::layers::{End, FlowReader, Layer};
 use super::naming;
+use super::plugin_config::{QuarantineConfig, QuarantineSide};
 use super::report::Fate;
 use super::settings::Settings;
 use super::values;
@@ -28,6 +29,12 @@ pub(super) fn flow_config(settings: &mut Settings, flow: &FlowName, folder: &Pat
             exclude: names(reader, "topics.exclude", &TOPICS_EXCLUDE_DEFAULT),
         },
         naming,
+        plugins: Vec::new(),
+        quarantine: QuarantineConfig {
+            topic: format!("tidegate-quarantine.{}.internal", flow.target),
+            side: QuarantineSide::Source,
+            replication_factor: -1,
+        },
         internal_topics: InternalTopics { separator: separators.internal },
         replication_factor: reader.replication_factor(Layer::Option, "replication.factor", 2),
         refresh_topics: reader.interval("refresh.topics", 600),

@@ -17,6 +17,7 @@ mod key_shape;
 mod known;
 mod layers;
 mod naming;
+pub mod plugin_config;
 pub mod problem;
 pub mod process;
 pub mod properties;
@@ -40,6 +41,9 @@ pub use client_config::{
 pub use filter::{NameList, PropertyFilter, TopicFilter, Undecided};
 pub use flow_config::{
     ClusterConfig, FlowConfig, GroupConfig, InternalTopics, NamingConfig, NamingModule, PositionsConfig,
+};
+pub use plugin_config::{
+    NAMING_PLUGIN_NAME, OnFault, PluginConfig, PluginModule, QuarantineConfig, QuarantineSide,
 };
 pub use problem::{LoadError, Problem};
 pub use process::{LogFormat, ProcessConfig, ProcessOverrides};

@@ -45,6 +45,11 @@ pub struct ProcessConfig {
     /// `tidegate.wait.for.mirror.maker`, default false: when MirrorMaker 2 still runs a flow, wait for its end (true) or
     /// leave with a word (false).
     pub wait_for_mirror_maker: bool,
+    /// `tidegate.http.token.file`, default `<cache.dir>/http.token` (None says so), which is made when it is absent: who
+    /// has its content may change something over HTTP.
+    pub http_token_file: Option<PathBuf>,
+    /// `tidegate.plugins.watch`, default false: a module file that changes is swapped in while the flow runs.
+    pub plugins_watch: bool,
 }
 
 /// What flags of the command line say; the strongest layer.
@@ -170,6 +175,8 @@ pub(super) fn read(settings: &mut Settings, options: &LoadOptions, folder: &Path
         start_timeout: reader.milliseconds("start.timeout.ms"),
         stop_timeout: reader.milliseconds("stop.timeout.ms"),
         wait_for_mirror_maker: reader.parsed("wait.for.mirror.maker", values::boolean).unwrap_or(false),
+        http_token_file: None,
+        plugins_watch: false,
     }
 }
 

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 pub(super) use self::sending::{SendRules, SplitError};
 use super::progress::{Progress, Span};
 use crate::names::{Slot, SourceOffset, SourcePartition};
-use crate::status::{PartitionStats, Tier};
+use crate::status::{PartitionStats, Paused, Tier};
 
 /// The relay's state of one source partition. Its worker is the only one that touches it.
 #[derive(Debug)]
@@ -44,6 +44,8 @@ pub(super) struct RelayLane {
     pub(super) needs_location: bool,
     /// Batches that the target refused for good, in order; sent again when the pause is over.
     pub(super) held: Vec<u64>,
+    /// A plugin's fault or refusal stopped it; goes on by an order or with another chain, never by time.
+    is_halted: bool,
     /// Whether the target partition has a leader.
     pub(super) is_led: bool,
     /// The target refused the last batch, or did not answer; it is sent again. Cleared by an acknowledgement.
@@ -135,6 +137,7 @@ impl RelayLane {
             is_placed: first.is_some(),
             needs_location: false,
             held: Vec::new(),
+            is_halted: false,
             is_led: false,
             is_refused: false,
             refused_fetches: 0,
@@ -211,6 +214,7 @@ impl RelayLane {
     /// gets no more: it would fill the worker's budget.
     pub(super) fn may_fetch(&self, share: usize, now: Instant) -> bool {
         self.condition == Condition::Moving
+            && !self.is_halted
             && self.fetching.is_none()
             && self.quiet_until.is_none_or(|until| until <= now)
             && (self.unsettled_bytes == 0
@@ -222,6 +226,20 @@ impl RelayLane {
         if self.is_placed {
             self.stats.position.store(self.progress.safe_offset().0, std::sync::atomic::Ordering::Relaxed);
         }
+    }
+
+    /// Stops at a record that no plugin's answer settles: nothing new is sent or fetched until [`RelayLane::unhalt`].
+    pub(super) fn halt(&mut self, paused: Paused) {
+        self.is_halted = true;
+        self.stats.set_paused(Some(paused));
+    }
+
+    /// Goes on after a halt; says whether there was one.
+    pub(super) fn unhalt(&mut self) -> bool {
+        if self.is_halted {
+            self.stats.set_paused(None);
+        }
+        std::mem::take(&mut self.is_halted)
     }
 
     /// Whether everything that was handed to the producer has come back.

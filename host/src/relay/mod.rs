@@ -111,6 +111,14 @@ pub enum Command {
     },
     /// Ask the source who leads its partitions and what its topics' ids are: one was made anew.
     RefreshSource,
+    /// Let partitions go on that a plugin's fault or refusal paused: the record in question is asked for again. Those that
+    /// stand for other reasons are left alone.
+    Resume {
+        /// Which; none means all of this worker.
+        partitions: Option<Vec<SourcePartition>>,
+        /// Told those that went on.
+        done: oneshot::Sender<Vec<SourcePartition>>,
+    },
     /// The same as for slots, for single partitions (the source topic is gone or no longer selected).
     ReleasePartitions {
         /// The partitions.

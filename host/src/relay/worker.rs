@@ -256,6 +256,9 @@ impl WorkerState {
         match command {
             Command::Add(starts) => self.add_lanes(starts, now),
             Command::RefreshSource => self.source.refresh.now(now),
+            Command::Resume { partitions, done } => {
+                let _asker_may_be_gone = done.send(self.resume_halted(partitions.as_deref()));
+            }
             Command::ReleaseSlots { slots, done, within } => self.release_slots(slots, done, now + within),
             Command::ReleasePartitions { partitions, done, within } => {
                 self.release_partitions(&partitions, done, now + within);

@@ -35,6 +35,8 @@ fn defaults_hold_where_nothing_is_said() {
             start_timeout: Duration::from_secs(30),
             stop_timeout: Duration::from_secs(30),
             wait_for_mirror_maker: false,
+            http_token_file: None,
+            plugins_watch: false,
         }
     );
 }
@@ -76,6 +78,8 @@ fn every_setting_has_its_key_and_is_read_from_each_layer() {
         start_timeout: Duration::from_millis(1),
         stop_timeout: Duration::from_millis(2),
         wait_for_mirror_maker: true,
+        http_token_file: None,
+        plugins_watch: false,
     };
     let variables: Vec<String> = SETTINGS.iter().map(|setting| variable(setting.name)).collect();
     let environment: Vec<(&str, &str)> = variables.iter().map(String::as_str).zip(values).collect();
