@@ -28,8 +28,13 @@ const PRINCIPALS: Subject = Subject {
     all: "everyone",
 };
 
-const HOSTS: Subject =
-    Subject { table: "hosts", patterns: "host_patterns", check: check_host, is_all: is_everywhere, all: "any host" };
+const HOSTS: Subject = Subject {
+    table: "hosts",
+    patterns: "host_patterns",
+    check: check_host,
+    is_all: is_everywhere,
+    all: "any host",
+};
 
 pub(crate) fn read_settings(settings: &str) -> Result<Rules, Vec<Problem>> {
     read(settings, |table| {
@@ -67,7 +72,8 @@ fn take_mapping(table: &mut Table, subject: &Subject) -> Mapping {
         }
         mapping.table.insert(from, to);
     }
-    mapping.patterns = table.tables(subject.patterns, |pattern| take_pattern(pattern, subject)).unwrap_or_default();
+    mapping.patterns =
+        table.tables(subject.patterns, |pattern| take_pattern(pattern, subject)).unwrap_or_default();
     mapping
 }
 

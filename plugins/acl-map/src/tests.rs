@@ -46,8 +46,11 @@ fn principals_are_mapped_by_table_then_by_pattern() {
 
 #[test]
 fn hosts_are_mapped_by_table_then_by_pattern() {
-    let settings = r#"{"hosts":{"10.0.0.1":"192.168.7.7"},"host_patterns":[{"match":"10\\.(.*)","to":"172.$1"}]}"#;
-    for (from, to) in [("10.0.0.1", "192.168.7.7"), ("10.0.0.2", "172.0.0.2"), ("11.0.0.1", "11.0.0.1"), ("*", "*")] {
+    let settings =
+        r#"{"hosts":{"10.0.0.1":"192.168.7.7"},"host_patterns":[{"match":"10\\.(.*)","to":"172.$1"}]}"#;
+    for (from, to) in
+        [("10.0.0.1", "192.168.7.7"), ("10.0.0.2", "172.0.0.2"), ("11.0.0.1", "11.0.0.1"), ("*", "*")]
+    {
         assert_eq!(map(settings, &acl("User:a", from)), Ok(vec![acl("User:a", to)]));
     }
 }
@@ -137,7 +140,10 @@ fn settings_are_checked() {
             ("/principals/User:a", "\"User:*\" is everyone, which is wider than \"User:a\""),
             ("/principals/b", "\"b\" is no principal: it is a type, a colon and a name, such as User:alice"),
             ("/principal_patterns/0/to", "\"User:*\" is everyone, which is wider than what it is made of"),
-            ("/principal_patterns/1/match", "\"(\" is no regular expression: found open group without closing ')'"),
+            (
+                "/principal_patterns/1/match",
+                "\"(\" is no regular expression: found open group without closing ')'",
+            ),
             ("/principal_patterns/2/to", "\"$1\" names the group \"1\", which the expression does not have"),
             ("/hosts/10.0.0.1", "\"*\" is any host, which is wider than \"10.0.0.1\""),
             ("/hosts/1.*", "\"1.*\" is no host: it is a client's address, or * for any"),
@@ -150,9 +156,12 @@ fn settings_are_checked() {
             ("/drop/1", "names nothing that is right, so it would drop every rule"),
             ("/drop/2/principal_match", "stands beside \"principal\"; one of them is enough"),
             ("/drop/2", "names nothing that is right, so it would drop every rule"),
-            ("/drop/3/name_match", "\"[\" is no regular expression: unclosed character class"),
+            ("/drop/3/name_match", "\"[\" is no regular expression: found unclosed character class"),
             ("/drop/3", "names nothing that is right, so it would drop every rule"),
-            ("/drop/4/x", "unknown field; there is: kind, operation, principal, principal_match, host, host_match, name, name_match"),
+            (
+                "/drop/4/x",
+                "unknown field; there is: kind, operation, principal, principal_match, host, host_match, name, name_match",
+            ),
             ("/unmatched", "must be one of keep, drop, not \"maybe\""),
         ],
     );

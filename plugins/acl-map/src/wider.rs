@@ -16,7 +16,9 @@ pub(crate) fn is_everywhere(host: &str) -> bool {
 pub(crate) fn check_principal(principal: &str) -> Result<(), String> {
     match principal.split_once(':') {
         Some((kind, name)) if !kind.is_empty() && !name.is_empty() && kind != "*" => Ok(()),
-        _ => Err(format!("\"{principal}\" is no principal: it is a type, a colon and a name, such as User:alice")),
+        _ => Err(format!(
+            "\"{principal}\" is no principal: it is a type, a colon and a name, such as User:alice"
+        )),
     }
 }
 
@@ -123,7 +125,9 @@ mod tests {
             assert_eq!(check(&source, &mapped), Err(message.to_owned()));
         };
         let rule = "the rule for User:alice from host 10.0.0.1 on \"orders\" would";
-        let to = |what: &str, value: &str| format!("{rule} allow more than the source's: its {what} would become {value}");
+        let to = |what: &str, value: &str| {
+            format!("{rule} allow more than the source's: its {what} would become {value}")
+        };
         refuse(acl(), Acl { principal: "User:*".into(), ..acl() }, &to("principal", "User:*"));
         refuse(acl(), Acl { principal: "Group:*".into(), ..acl() }, &to("principal", "Group:*"));
         refuse(acl(), Acl { host: "*".into(), ..acl() }, &to("host", "*"));

@@ -65,7 +65,8 @@ impl Records for HeaderRules {
 }
 
 fn take_rule(table: &mut Table, link: &Link, rules: &mut Rules) -> Option<()> {
-    let Some(action) = table.required_choice("action", &["set", "add", "rename", "remove", "keep-only"]) else {
+    let Some(action) = table.required_choice("action", &["set", "add", "rename", "remove", "keep-only"])
+    else {
         table.forget_rest();
         return None;
     };

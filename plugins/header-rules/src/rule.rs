@@ -11,9 +11,18 @@ type Touched = usize;
 
 #[derive(Debug)]
 enum Rule {
-    Set { name: Touched, value: Value },
-    Add { name: Touched, value: Value },
-    Rename { old: Touched, new: Touched },
+    Set {
+        name: Touched,
+        value: Value,
+    },
+    Add {
+        name: Touched,
+        value: Value,
+    },
+    Rename {
+        old: Touched,
+        new: Touched,
+    },
     /// Those that are listed go.
     Remove(Names),
     /// Those that are not listed go.
@@ -107,7 +116,9 @@ impl Rules {
         let mut needs = Needs::nothing();
         for rule in &self.rules {
             needs = match rule {
-                Rule::Set { value, .. } | Rule::Add { value, .. } if value.has_timestamp() => needs.timestamps(),
+                Rule::Set { value, .. } | Rule::Add { value, .. } if value.has_timestamp() => {
+                    needs.timestamps()
+                }
                 Rule::Set { .. } | Rule::Add { .. } => needs,
                 Rule::Rename { old, .. } => needs.header(self.name(*old)),
                 Rule::Remove(names) if names.beginnings.is_empty() => {

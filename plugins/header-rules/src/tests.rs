@@ -86,7 +86,8 @@ fn a_record_that_no_rule_touches_has_no_edit() {
 fn values_of_a_batch_are_not_those_of_the_batch_before() {
     let mut plugin = plugin(r#"[{"action":"set","name":"from","value":"{topic}"}]"#);
     for topic in ["orders", "bills"] {
-        let outcome = testing::run(&mut plugin, &Batch::new(topic, 0).record(|record| record).record(|record| record));
+        let outcome =
+            testing::run(&mut plugin, &Batch::new(topic, 0).record(|record| record).record(|record| record));
         for record in outcome.kept() {
             assert_eq!(record.headers, [("from".to_owned(), Some(topic.as_bytes().to_vec()))]);
         }

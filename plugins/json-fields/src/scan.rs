@@ -91,8 +91,14 @@ impl Scanner {
         if !paths.is_empty() {
             self.active.push(0);
         }
-        let mut walk =
-            Walk { json, at: 0, paths, found: &mut self.found, active: &mut self.active, name: &mut self.name };
+        let mut walk = Walk {
+            json,
+            at: 0,
+            paths,
+            found: &mut self.found,
+            active: &mut self.active,
+            name: &mut self.name,
+        };
         walk.skip_blanks();
         let outermost = walk.value(0, 0)?;
         if let Some(matched) = outermost {
@@ -188,7 +194,9 @@ impl Walk<'_> {
     /// for the thing itself.
     fn close_over(&mut self, set: usize, kind: Kind) {
         let mut index = set;
-        while let Some(node) = self.active.get(index).and_then(|node| self.paths.nodes.get(usize::from(*node))) {
+        while let Some(node) =
+            self.active.get(index).and_then(|node| self.paths.nodes.get(usize::from(*node)))
+        {
             if let Some(deep) = node.deep {
                 self.activate(set, deep);
             }
@@ -461,8 +469,10 @@ mod tests {
                     if let Some(byte) = bytes.get_mut(place) {
                         *byte = special;
                     }
-                    let slow =
-                        bytes.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f)).unwrap_or(length);
+                    let slow = bytes
+                        .iter()
+                        .position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f))
+                        .unwrap_or(length);
                     assert_eq!(plain_length(&bytes), slow, "{bytes:?}");
                 }
             }

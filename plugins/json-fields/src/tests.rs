@@ -36,8 +36,9 @@ fn without(list: &[&str], json: &str) -> String {
 
 #[test]
 fn fields_are_found_by_path() {
-    let check =
-        |list: &[&str], json: &str, values: &[&str]| assert_eq!(found(list, json).unwrap(), values, "{list:?} in {json}");
+    let check = |list: &[&str], json: &str, values: &[&str]| {
+        assert_eq!(found(list, json).unwrap(), values, "{list:?} in {json}")
+    };
     check(&["a"], r#"{"a":1}"#, &["1"]);
     check(&["a"], r#" { "b" : 2 , "a" : "x" } "#, &[r#""x""#]);
     check(&["a.b"], r#"{"a":{"b":[1, 2]},"b":3}"#, &["[1, 2]"]);
@@ -66,8 +67,9 @@ fn names_are_compared_without_their_escapes() {
 
 #[test]
 fn lists_are_looked_through() {
-    let check =
-        |list: &[&str], json: &str, values: &[&str]| assert_eq!(found(list, json).unwrap(), values, "{list:?} in {json}");
+    let check = |list: &[&str], json: &str, values: &[&str]| {
+        assert_eq!(found(list, json).unwrap(), values, "{list:?} in {json}")
+    };
     check(&["a[*].b"], r#"{"a":[{"b":1},{"b":2}]}"#, &["1", "2"]);
     check(&["a.b"], r#"{"a":[{"b":1},[{"b":2}]]}"#, &["1", "2"]);
     check(&["a[*].b"], r#"{"a":{"b":1}}"#, &["1"]);
@@ -83,10 +85,7 @@ fn lists_are_looked_through() {
 fn the_first_path_has_a_value_and_the_outer_value_comes_whole() {
     let mut scanner = Scanner::default();
     let found = scanner.scan(&paths(&["*", "a", "a.b"]), br#"{"a":{"b":1}}"#).unwrap();
-    assert_eq!(
-        found,
-        [Found { path: 0, kind: Kind::Object, value: 5..12, cut: 5..12, is_outermost: false }]
-    );
+    assert_eq!(found, [Found { path: 0, kind: Kind::Object, value: 5..12, cut: 5..12, is_outermost: false }]);
 }
 
 #[test]
@@ -98,7 +97,8 @@ fn the_outermost_value_is_marked() {
 
 #[test]
 fn cuts_leave_json() {
-    let check = |list: &[&str], json: &str, left: &str| assert_eq!(without(list, json), left, "{list:?} of {json}");
+    let check =
+        |list: &[&str], json: &str, left: &str| assert_eq!(without(list, json), left, "{list:?} of {json}");
     check(&["a"], r#"{"a":1}"#, "{}");
     check(&["a"], r#"{ "a" : 1 }"#, "{  }");
     check(&["a"], r#"{"a":1,"b":2}"#, r#"{"b":2}"#);

@@ -20,7 +20,8 @@ pub struct WholeMatch {
 impl WholeMatch {
     /// An error is a sentence for the operator.
     pub fn new(expression: &str) -> Result<Self, String> {
-        let compile = |expression: &str| RegexBuilder::new(expression).size_limit(EXPRESSION_BYTES_MAX).build();
+        let compile =
+            |expression: &str| RegexBuilder::new(expression).size_limit(EXPRESSION_BYTES_MAX).build();
         // Alone first: the anchors must not help a text such as `a)|(b` to become an expression.
         let whole = compile(expression).and_then(|_| compile(&format!(r"\A(?:{expression})\z")));
         match whole {
@@ -85,7 +86,11 @@ mod tests {
     #[test]
     fn the_whole_text_must_match() {
         let check = |expression: &str, text: &str, is_covered: bool| {
-            assert_eq!(WholeMatch::new(expression).unwrap().covers(text), is_covered, "{expression} {text:?}");
+            assert_eq!(
+                WholeMatch::new(expression).unwrap().covers(text),
+                is_covered,
+                "{expression} {text:?}"
+            );
         };
         check("a.*", "abc", true);
         check("a.*", "xabc", false);

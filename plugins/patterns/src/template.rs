@@ -99,7 +99,10 @@ mod tests {
         check("", &[]);
         check("a.b", &[plain("a.b")]);
         check("$1", &[Piece::Group(1)]);
-        check("a$1b${2}c${team}", &[plain("a"), Piece::Group(1), plain("b"), Piece::Group(2), plain("c"), Piece::Group(2)]);
+        check(
+            "a$1b${2}c${team}",
+            &[plain("a"), Piece::Group(1), plain("b"), Piece::Group(2), plain("c"), Piece::Group(2)],
+        );
         check("$1_x", &[Piece::Group(1), plain("_x")]);
         check("a$$1$$", &[plain("a$1$")]);
         check("$0", &[Piece::Group(0)]);
@@ -111,10 +114,16 @@ mod tests {
             assert_eq!(Template::parse(text, &GROUPS), Err(message.to_owned()), "{text}");
         };
         check("a${team", "\"a${team\" has a \"${\" without a \"}\"");
-        check("$team", "\"$team\" has a \"$\" that names no group: it is $1 or ${name}, and $$ for a dollar sign");
+        check(
+            "$team",
+            "\"$team\" has a \"$\" that names no group: it is $1 or ${name}, and $$ for a dollar sign",
+        );
         check("a$", "\"a$\" has a \"$\" that names no group: it is $1 or ${name}, and $$ for a dollar sign");
         check("$3", "\"$3\" names the group \"3\", which the expression does not have");
         check("${x}", "\"${x}\" names the group \"x\", which the expression does not have");
-        check("$99999999999999999999", "\"$99999999999999999999\" names the group \"99999999999999999999\", which the expression does not have");
+        check(
+            "$99999999999999999999",
+            "\"$99999999999999999999\" names the group \"99999999999999999999\", which the expression does not have",
+        );
     }
 }

@@ -59,7 +59,8 @@ mod tests {
 
     #[test]
     fn a_mask_shows_the_last_characters_and_never_more_than_half() {
-        let check = |text: &str, keep_last: usize, mask: &str| assert_eq!(masked(text.as_bytes(), keep_last), mask);
+        let check =
+            |text: &str, keep_last: usize, mask: &str| assert_eq!(masked(text.as_bytes(), keep_last), mask);
         check("4111111111111234", 0, "***");
         check("4111111111111234", 4, "***1234");
         check("12345678", 4, "***5678");

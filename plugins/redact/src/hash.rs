@@ -86,11 +86,7 @@ mod tests {
     #[test]
     fn hmac_is_that_of_rfc_4231() {
         let check = |key: &[u8], text: &[u8], mac: &str| assert_eq!(hex(&Hash::hmac(key), text), mac);
-        check(
-            &[0x0b; 20],
-            b"Hi There",
-            "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7",
-        );
+        check(&[0x0b; 20], b"Hi There", "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
         check(
             b"Jefe",
             b"what do ya want for nothing?",

@@ -60,7 +60,8 @@ impl Plugin for Redact {
 
 impl Records for Redact {
     fn needs(&self) -> Needs {
-        let needs = self.headers.iter().fold(Needs::nothing(), |needs, (name, _)| needs.header(name.as_str()));
+        let needs =
+            self.headers.iter().fold(Needs::nothing(), |needs, (name, _)| needs.header(name.as_str()));
         let needs = if self.key.is_some() { needs.key() } else { needs };
         if self.paths.is_empty() { needs } else { needs.value() }
     }
@@ -86,7 +87,9 @@ impl Redact {
             Err(unreadable) => return on_unreadable(self.not_json, unreadable, edit),
         };
         for field in found {
-            let (Some(action), Some(constant)) = (self.fields.get(field.path), self.constants.get(field.path)) else {
+            let (Some(action), Some(constant)) =
+                (self.fields.get(field.path), self.constants.get(field.path))
+            else {
                 return Err("a path without an action was found".to_owned());
             };
             if action.is_constant() {

@@ -35,7 +35,10 @@ pub(crate) fn read_settings(settings: &str) -> Result<Redact, Vec<Problem>> {
             _ => NotJson::Reject,
         };
         if redact.fields.is_empty() && redact.headers.is_empty() && redact.key.is_none() {
-            table.object_to("", "names nothing that is right to redact: needed is one of fields, headers, key");
+            table.object_to(
+                "",
+                "names nothing that is right to redact: needed is one of fields, headers, key",
+            );
         }
         if redact.fields.len() > PATH_COUNT_MAX {
             let message = format!("have {} paths, at most {PATH_COUNT_MAX} are taken", redact.fields.len());
@@ -56,7 +59,10 @@ fn take_salt(table: &mut Table) -> Salt {
     match table.string("salt") {
         None => Salt::Absent,
         Some(salt) if salt.len() < SALT_BYTES_MIN => {
-            table.object_to("salt", format!("must have at least {SALT_BYTES_MIN} bytes, better 32 that are random"));
+            table.object_to(
+                "salt",
+                format!("must have at least {SALT_BYTES_MIN} bytes, better 32 that are random"),
+            );
             Salt::Wrong
         }
         Some(salt) => Salt::Given(salt),

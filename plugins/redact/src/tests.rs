@@ -66,7 +66,10 @@ fn a_field_can_not_hide() {
 #[test]
 fn last_characters_are_kept_of_texts_and_numbers() {
     let check = |value: &str, expected: &str| {
-        assert_eq!(redacted(r#"[{"paths":["a"],"action":"mask","with":"x-","keep_last":4}]"#, value), expected);
+        assert_eq!(
+            redacted(r#"[{"paths":["a"],"action":"mask","with":"x-","keep_last":4}]"#, value),
+            expected
+        );
     };
     check(r#"{"a":"4111111111111234"}"#, r#"{"a":"x-1234"}"#);
     check(r#"{"a":4111111111111234}"#, r#"{"a":"x-1234"}"#);
@@ -167,7 +170,11 @@ fn headers_are_redacted() {
     };
     let plain = OwnedRecord::default;
     let mask = r#"[{"names":["user","mail"],"action":"mask","keep_last":2}]"#;
-    check(mask, |record| record.header("user", "alice").header("x", "1"), plain().header("user", "***ce").header("x", "1"));
+    check(
+        mask,
+        |record| record.header("user", "alice").header("x", "1"),
+        plain().header("user", "***ce").header("x", "1"),
+    );
     check(mask, |record| record.header("user", b"\xff\xfe\xfd\xfc"), plain().header("user", "***"));
     check(mask, |record| record.null_header("user"), plain().null_header("user"));
     check(
@@ -177,7 +184,11 @@ fn headers_are_redacted() {
     );
     check(mask, |record| record.value("not JSON"), plain().value("not JSON"));
     let remove = r#"[{"names":["user"],"action":"remove"}]"#;
-    check(remove, |record| record.header("user", "a").header("x", "1").null_header("user"), plain().header("x", "1"));
+    check(
+        remove,
+        |record| record.header("user", "a").header("x", "1").null_header("user"),
+        plain().header("x", "1"),
+    );
     let digits = hex(&Hash::hmac(SALT.as_bytes()), "alice");
     let mac = r#"[{"names":["user"],"action":"hmac"}]"#;
     check(mac, |record| record.header("user", "alice"), plain().header("user", digits));
@@ -187,7 +198,10 @@ fn headers_are_redacted() {
 fn a_key_is_hashed() {
     let settings = format!("{{\"salt\":\"{SALT}\",\"key\":{{\"action\":\"hash\"}}}}");
     let digits = hex(&Hash::salted(SALT.as_bytes()), "alice");
-    assert_eq!(judged(&settings, |record| record.key("alice")), Judged::Kept(OwnedRecord::default().key(digits)));
+    assert_eq!(
+        judged(&settings, |record| record.key("alice")),
+        Judged::Kept(OwnedRecord::default().key(digits))
+    );
     assert_eq!(
         judged(&settings, |record| record.value("x")),
         Judged::Kept(OwnedRecord::default().value("x"))
@@ -249,10 +263,16 @@ fn any_json() -> impl Strategy<Value = Value> {
         any::<String>().prop_map(Value::from),
     ];
     leaf.prop_recursive(6, 64, 6, |inner| {
-        let name = prop_oneof![Just("email".to_owned()), Just("card".to_owned()), Just("gone".to_owned()), "[a-c\"\\\\é]{0,3}"];
+        let name = prop_oneof![
+            Just("email".to_owned()),
+            Just("card".to_owned()),
+            Just("gone".to_owned()),
+            "[a-c\"\\\\é]{0,3}"
+        ];
         prop_oneof![
             proptest::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
-            proptest::collection::vec((name, inner), 0..5).prop_map(|fields| Value::Object(fields.into_iter().collect())),
+            proptest::collection::vec((name, inner), 0..5)
+                .prop_map(|fields| Value::Object(fields.into_iter().collect())),
         ]
     })
 }

@@ -87,7 +87,9 @@ impl Condition {
     pub(crate) fn judge(&self, record: &Record<'_>, scratch: &mut Scratch) -> Verdict {
         match &self.place {
             Place::Topic => self.judge_value(record.topic().as_bytes()),
-            Place::Key => record.key().map_or(Verdict::Unreadable(Missing::Absent), |key| self.judge_value(key)),
+            Place::Key => {
+                record.key().map_or(Verdict::Unreadable(Missing::Absent), |key| self.judge_value(key))
+            }
             Place::Header(name) => self.judge_header(name, record),
             Place::Field { paths, .. } => match record.value() {
                 None => Verdict::Unreadable(Missing::Tombstone),
@@ -97,7 +99,8 @@ impl Condition {
     }
 
     fn judge_value(&self, value: &[u8]) -> Verdict {
-        let is_allowed = self.allow.as_ref().is_none_or(|allow| allow.iter().any(|listed| listed.holds(value)));
+        let is_allowed =
+            self.allow.as_ref().is_none_or(|allow| allow.iter().any(|listed| listed.holds(value)));
         if is_allowed && !self.deny.iter().any(|listed| listed.holds(value)) {
             return Verdict::Allowed;
         }
@@ -109,7 +112,9 @@ impl Condition {
         for (_, value) in record.headers().filter(|(found, _)| *found == name) {
             let of_this = value.map_or(Verdict::Unreadable(Missing::NoText), |value| self.judge_value(value));
             match of_this {
-                Verdict::Allowed if verdict == Verdict::Unreadable(Missing::Absent) => verdict = Verdict::Allowed,
+                Verdict::Allowed if verdict == Verdict::Unreadable(Missing::Absent) => {
+                    verdict = Verdict::Allowed
+                }
                 Verdict::Allowed => {}
                 Verdict::Refused => return Verdict::Refused,
                 Verdict::Unreadable(_) => verdict = of_this,
@@ -149,7 +154,9 @@ impl Condition {
             Missing::Absent => format!("{subject} is missing"),
             Missing::NoText if matches!(self.place, Place::Header(_)) => format!("{subject} is null"),
             Missing::NoText => format!("{subject} is neither text nor number nor boolean"),
-            Missing::Json(Unreadable::NotJson { at }) => format!("{subject}: the value is not JSON at byte {at}"),
+            Missing::Json(Unreadable::NotJson { at }) => {
+                format!("{subject}: the value is not JSON at byte {at}")
+            }
             Missing::Json(Unreadable::TooDeep) => format!("{subject}: the value is nested too deep"),
             Missing::Tombstone => format!("{subject}: the record has no value"),
         }

@@ -99,7 +99,10 @@ fn a_field_lets_through() {
     for value in dropped {
         assert!(!is_kept(eu, |record| record.value(value)), "{value}");
     }
-    assert!(!is_kept(eu, |record| record.value(b"{\"customer\":{\"region\":\"eu\"},\"x\":\"\xff\"}")), "no UTF-8");
+    assert!(
+        !is_kept(eu, |record| record.value(b"{\"customer\":{\"region\":\"eu\"},\"x\":\"\xff\"}")),
+        "no UTF-8"
+    );
     assert!(!is_kept(eu, |record| record.key("eu")), "tombstone");
 }
 
@@ -165,16 +168,22 @@ fn what_can_not_be_read_is_rejected_if_wanted_and_says_nothing_of_the_content() 
     check(field, |record| record, "field \"a.b\": the record has no value");
     check(field, |record| record.value("secret"), "field \"a.b\": the value is not JSON at byte 0");
     check(field, |record| record.value("{\"a\":\"secret\"}"), "field \"a.b\" is missing");
-    check(field, |record| record.value("{\"a\":{\"b\":[]}}"), "field \"a.b\" is neither text nor number nor boolean");
+    check(
+        field,
+        |record| record.value("{\"a\":{\"b\":[]}}"),
+        "field \"a.b\" is neither text nor number nor boolean",
+    );
     check(field, |record| record.value("[".repeat(200)), "field \"a.b\": the value is nested too deep");
 
-    let refused = judged(&mut plugin(&format!("[{field},{header}]"), reject), |record| record.header("region", "us"));
+    let refused =
+        judged(&mut plugin(&format!("[{field},{header}]"), reject), |record| record.header("region", "us"));
     assert_eq!(refused, Judged::Dropped, "it would not leave anyway");
 }
 
 #[test]
 fn only_what_is_used_is_asked_for() {
-    let check = |conditions: &str, needs: Needs| assert_eq!(plugin(conditions, "").needs(), needs, "{conditions}");
+    let check =
+        |conditions: &str, needs: Needs| assert_eq!(plugin(conditions, "").needs(), needs, "{conditions}");
     check(r#"[{"by":"topic","allow":[]}]"#, Needs::nothing());
     check(r#"[{"by":"key","allow":[]}]"#, Needs::nothing().key());
     check(r#"[{"by":"field","path":"a","allow":[]}]"#, Needs::nothing().value());
@@ -193,7 +202,10 @@ fn settings_are_checked() {
     };
     let none = ("/conditions", "must list at least one condition that is right");
     check("{}", &[none]);
-    check(r#"{"conditions":[],"match":"some"}"#, &[none, ("/match", "must be one of all, any, not \"some\"")]);
+    check(
+        r#"{"conditions":[],"match":"some"}"#,
+        &[none, ("/match", "must be one of all, any, not \"some\"")],
+    );
     check(
         r#"{"conditions":[{"by":"heder"},{"by":"header","allow":["eu"]},{"by":"key"},{"by":"field","path":"a[0]","allow":[]},
             {"by":"key","allow":["*a"],"name":"x"},{"allow":["eu"]}]}"#,

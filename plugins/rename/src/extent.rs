@@ -246,10 +246,9 @@ impl Reader<'_> {
                 self.expression
             )),
             Some(character) if character.is_ascii() => Ok(Extent::text(character.encode_utf8(&mut [0; 4]))),
-            Some(character) => Err(format!(
-                "\"{}\" has '{character}', which no name of a topic can hold",
-                self.expression
-            )),
+            Some(character) => {
+                Err(format!("\"{}\" has '{character}', which no name of a topic can hold", self.expression))
+            }
             None => Err(self.unknown("an end where something should be")),
         }
     }
@@ -349,7 +348,12 @@ fn class_of(letter: char) -> Option<Alphabet> {
         let letters = Alphabet::range('a', 'z').union(Alphabet::range('A', 'Z'));
         digits.union(letters).union(Alphabet::of('_'))
     };
-    let blanks = || [' ', '\t', '\n', '\r', '\x0b', '\x0c'].map(Alphabet::of).into_iter().fold(Alphabet::default(), Alphabet::union);
+    let blanks = || {
+        [' ', '\t', '\n', '\r', '\x0b', '\x0c']
+            .map(Alphabet::of)
+            .into_iter()
+            .fold(Alphabet::default(), Alphabet::union)
+    };
     Some(match letter {
         'd' => digits,
         'D' => digits.inverse(),
@@ -410,7 +414,8 @@ mod tests {
     #[test]
     fn what_can_not_be_proven_is_refused_in_words() {
         let check = |expression: &str, message: &str| assert_eq!(parts(expression), Err(message.to_owned()));
-        let lost = "outside of its groups, so what it matched would be lost: put it into a group that \"to\" names";
+        let lost =
+            "outside of its groups, so what it matched would be lost: put it into a group that \"to\" names";
         check(".*-(a)", &format!("\".*-(a)\" has \".*\" {lost}"));
         check("(a)x?", &format!("\"(a)x?\" has \"x?\" {lost}"));
         check("[ab](c)", &format!("\"[ab](c)\" has \"[ab]\" {lost}"));
@@ -425,10 +430,16 @@ mod tests {
         check(r"(\b)", r#""(\b)" has "\b", for which no inverse can be proven"#);
         check(r"(\x41)", r#""(\x41)" has "\x", for which no inverse can be proven"#);
         check("([a&&b])", "\"([a&&b])\" has a class of classes, for which no inverse can be proven");
-        check("([[:alpha:]])", "\"([[:alpha:]])\" has a class of classes, for which no inverse can be proven");
+        check(
+            "([[:alpha:]])",
+            "\"([[:alpha:]])\" has a class of classes, for which no inverse can be proven",
+        );
         check("(é)", "\"(é)\" has 'é', which no name of a topic can hold");
         check("(a**)", "\"(a**)\" has a repetition of a repetition, for which no inverse can be proven");
         let deep = "(?:".repeat(99) + "a" + &")".repeat(99);
-        check(&deep, &format!("\"{deep}\" has too many groups within groups, for which no inverse can be proven"));
+        check(
+            &deep,
+            &format!("\"{deep}\" has too many groups within groups, for which no inverse can be proven"),
+        );
     }
 }

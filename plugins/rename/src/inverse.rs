@@ -105,7 +105,9 @@ fn check_nothing_is_lost(expression: &str, to: &str, parts: &[Part], pieces: &[P
     for part in parts {
         let Part::Group(extent) = part else { continue };
         number += 1;
-        let is_named = pieces.iter().any(|piece| matches!(piece, Place::Group { number: named, .. } if *named == number));
+        let is_named = pieces
+            .iter()
+            .any(|piece| matches!(piece, Place::Group { number: named, .. } if *named == number));
         if !is_named && extent.only.is_none() {
             return Err(format!(
                 "\"{to}\" does not name group {number} of \"{expression}\", so two topics could get one name"
@@ -117,13 +119,16 @@ fn check_nothing_is_lost(expression: &str, to: &str, parts: &[Part], pieces: &[P
 
 /// From both ends, as long as it is certain where a piece ends; one piece may lie between, and takes the rest.
 fn free_piece(to: &str, pieces: &[Place]) -> Result<usize, String> {
-    let is_certain_from_front =
-        |index: usize| pieces.get(index).is_some_and(|piece| piece.ends_before(pieces.get(index + 1), Place::first));
+    let is_certain_from_front = |index: usize| {
+        pieces.get(index).is_some_and(|piece| piece.ends_before(pieces.get(index + 1), Place::first))
+    };
     let is_certain_from_end = |index: usize| {
         let before = index.checked_sub(1).and_then(|before| pieces.get(before));
         pieces.get(index).is_some_and(|piece| piece.ends_before(before, Place::last))
     };
-    let free = (0..pieces.len()).find(|index| !is_certain_from_front(*index)).unwrap_or(pieces.len().saturating_sub(1));
+    let free = (0..pieces.len())
+        .find(|index| !is_certain_from_front(*index))
+        .unwrap_or(pieces.len().saturating_sub(1));
     match (free + 1..pieces.len()).rev().find(|index| !is_certain_from_end(*index)) {
         None => Ok(free),
         Some(unclear) => Err(format!(
@@ -182,7 +187,9 @@ impl Place {
         match self {
             Self::Text(piece) => text.ends_with(piece.as_str()).then_some(piece.len()),
             Self::Group { extent, .. } if extent.is_of_one_length() => Some(extent.min),
-            Self::Group { extent, .. } => Some(text.chars().rev().take_while(|c| extent.alphabet.has(*c)).count()),
+            Self::Group { extent, .. } => {
+                Some(text.chars().rev().take_while(|c| extent.alphabet.has(*c)).count())
+            }
         }
     }
 
@@ -219,7 +226,11 @@ mod tests {
         check(r"eu\.(.*)", "$1", &[("eu.orders", "orders"), ("eu.eu.x", "eu.x")]);
         check(r"([^.]+)\.(.*)", "$2.$1", &[("shop.a.b", "a.b.shop"), ("shop.", ".shop")]);
         check(r"(.*)\.([^.]+)", "$2.$1", &[("a.b.shop", "shop.a.b")]);
-        check(r"(?<team>\w+)-(?<name>.*)-v(\d+)", "v$3.${name}.${team}", &[("shop-a.b-c-v12", "v12.a.b-c.shop")]);
+        check(
+            r"(?<team>\w+)-(?<name>.*)-v(\d+)",
+            "v$3.${name}.${team}",
+            &[("shop-a.b-c-v12", "v12.a.b-c.shop")],
+        );
         check(r"(\d+)([a-z]+)", "$2$1", &[("12ab", "ab12")]);
         check("([a-z]{2})(.*)", "$2$1", &[("euorders", "orderseu")]);
         check("(eu)-(.*)", "$2", &[("eu-orders", "orders")]);
@@ -246,7 +257,8 @@ mod tests {
         let check = |expression: &str, to: &str, message: &str| {
             assert_eq!(prove(expression, to).map(|_| ()), Err(message.to_owned()));
         };
-        let way_out = "put a text between them that they can't hold, or narrow the groups (such as [^.]* for .*)";
+        let way_out =
+            "put a text between them that they can't hold, or narrow the groups (such as [^.]* for .*)";
         check(
             "(.*)-(.*)",
             "$1.$2",

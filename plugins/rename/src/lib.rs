@@ -37,7 +37,8 @@ impl Plugin for Rename {
             let topics = take_topics(table);
             let patterns = table.tables("patterns", take_pattern).unwrap_or_default();
             if patterns.len() > PATTERN_COUNT_MAX {
-                let message = format!("are {} patterns, at most {PATTERN_COUNT_MAX} are taken", patterns.len());
+                let message =
+                    format!("are {} patterns, at most {PATTERN_COUNT_MAX} are taken", patterns.len());
                 table.object_to("patterns", message);
             }
             let separator = table.string("separator").unwrap_or(".".to_owned());
@@ -74,7 +75,10 @@ fn take_topics(table: &mut Table) -> BTreeMap<String, String> {
             }
         }
         if let Some(owner) = owners.get(&new) {
-            table.object_to(&at, format!("\"{owner}\" is called \"{new}\" already; each needs a name of its own"));
+            table.object_to(
+                &at,
+                format!("\"{owner}\" is called \"{new}\" already; each needs a name of its own"),
+            );
         }
         owners.insert(new.clone(), old.clone());
         topics.insert(old, new);

@@ -20,7 +20,9 @@ pub(crate) struct Pattern {
 #[derive(Debug)]
 pub(crate) enum Otherwise {
     /// Its own name, but heartbeats get the prefix: those of several clusters would fall into one topic.
-    Keep { heartbeats_prefix: String },
+    Keep {
+        heartbeats_prefix: String,
+    },
     Prefix(String),
     Refuse,
 }
@@ -53,9 +55,11 @@ impl Names {
     /// twice, so that is all that can collide, and no two topics ever get one name.
     pub(crate) fn to_target(&self, topic: &str) -> Result<String, String> {
         let Some((rule, name)) = self.apply(topic) else {
-            return Err("has no name on the target: neither the table nor a pattern is for it, and \"otherwise\" is \
+            return Err(
+                "has no name on the target: neither the table nor a pattern is for it, and \"otherwise\" is \
                         \"refuse\""
-                .to_owned());
+                    .to_owned(),
+            );
         };
         check_name(&name)?;
         match self.owner(&name) {
@@ -87,9 +91,10 @@ impl Names {
     /// name, and by that rule, is tried.
     fn owner(&self, name: &str) -> Option<(Rule, String)> {
         let in_table = self.table_inverse.get(name).cloned().map(|topic| (Rule::Table, topic));
-        let by_pattern = self.patterns.iter().enumerate().filter_map(|(index, pattern)| {
-            Some((Rule::Pattern(index), pattern.inverse.candidate(name)?))
-        });
+        let by_pattern =
+            self.patterns.iter().enumerate().filter_map(|(index, pattern)| {
+                Some((Rule::Pattern(index), pattern.inverse.candidate(name)?))
+            });
         let otherwise = self.otherwise.candidate(name).map(|topic| (Rule::Otherwise, topic));
         in_table.into_iter().chain(by_pattern).chain(otherwise).find(|(rule, topic)| {
             self.apply(topic).is_some_and(|(applied, given)| applied == *rule && given == name)
@@ -125,7 +130,9 @@ impl Otherwise {
     fn candidate(&self, name: &str) -> Option<String> {
         let topic = match self {
             Self::Prefix(prefix) => name.strip_prefix(prefix)?,
-            Self::Keep { heartbeats_prefix } if is_like_heartbeats(name) => name.strip_prefix(heartbeats_prefix)?,
+            Self::Keep { heartbeats_prefix } if is_like_heartbeats(name) => {
+                name.strip_prefix(heartbeats_prefix)?
+            }
             Self::Keep { .. } => name,
             Self::Refuse => return None,
         };
@@ -153,7 +160,10 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
         ));
     }
     if name.len() > NAME_BYTES_MAX {
-        return Err(format!("\"{name}\" has {} characters, Kafka takes at most {NAME_BYTES_MAX}", name.len()));
+        return Err(format!(
+            "\"{name}\" has {} characters, Kafka takes at most {NAME_BYTES_MAX}",
+            name.len()
+        ));
     }
     Ok(())
 }

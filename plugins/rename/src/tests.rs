@@ -28,9 +28,17 @@ fn check_refused(settings: &str, topic: &str, message: &str) {
 fn a_table_names_topics() {
     check(
         r#"{"topics":{"orders":"bestellungen","same":"same"}}"#,
-        &[("orders", "bestellungen"), ("same", "same"), ("other", "east.other"), ("heartbeats", "east.heartbeats")],
+        &[
+            ("orders", "bestellungen"),
+            ("same", "same"),
+            ("other", "east.other"),
+            ("heartbeats", "east.heartbeats"),
+        ],
     );
-    check(r#"{"topics":{"a":"b","b":"c","c":"a"},"otherwise":"keep"}"#, &[("a", "b"), ("b", "c"), ("c", "a"), ("d", "d")]);
+    check(
+        r#"{"topics":{"a":"b","b":"c","c":"a"},"otherwise":"keep"}"#,
+        &[("a", "b"), ("b", "c"), ("c", "a"), ("d", "d")],
+    );
 }
 
 #[test]
@@ -53,7 +61,10 @@ fn patterns_name_topics_after_the_table_and_in_order() {
 fn what_nothing_matches_follows_otherwise() {
     check("{}", &[("orders", "east.orders"), ("east.orders", "east.east.orders")]);
     check(r#"{"separator":"_"}"#, &[("orders", "east_orders")]);
-    check(r#"{"otherwise":"keep"}"#, &[("orders", "orders"), ("heartbeats", "east.heartbeats"), ("heartbeats.x", "heartbeats.x")]);
+    check(
+        r#"{"otherwise":"keep"}"#,
+        &[("orders", "orders"), ("heartbeats", "east.heartbeats"), ("heartbeats.x", "heartbeats.x")],
+    );
     check_refused(
         r#"{"topics":{"a":"b"},"otherwise":"refuse"}"#,
         "c",
@@ -95,7 +106,10 @@ fn a_name_that_another_topic_has_is_refused_in_words() {
 
 #[test]
 fn a_name_that_is_free_because_its_topic_is_renamed_is_given() {
-    check(r#"{"topics":{"orders":"bills","bills":"invoices"},"otherwise":"keep"}"#, &[("orders", "bills"), ("bills", "invoices")]);
+    check(
+        r#"{"topics":{"orders":"bills","bills":"invoices"},"otherwise":"keep"}"#,
+        &[("orders", "bills"), ("bills", "invoices")],
+    );
     check(
         r#"{"topics":{"orders":"b-1"},"patterns":[{"match":"b-(.*)","to":"c-$1"}],"otherwise":"keep"}"#,
         &[("orders", "b-1"), ("b-1", "c-1")],
@@ -104,11 +118,7 @@ fn a_name_that_is_free_because_its_topic_is_renamed_is_given() {
 
 #[test]
 fn names_that_kafka_would_not_take_are_refused() {
-    check_refused(
-        r#"{"patterns":[{"match":"x-(.*)","to":"$1"}]}"#,
-        "x-",
-        "a topic's name can't be empty",
-    );
+    check_refused(r#"{"patterns":[{"match":"x-(.*)","to":"$1"}]}"#, "x-", "a topic's name can't be empty");
     check_refused(
         r#"{"patterns":[{"match":"(.*)","to":"$1/x"}]}"#,
         "a",
@@ -133,7 +143,10 @@ fn settings_are_checked() {
             ("/topics/c", "\"no/\" holds '/'; Kafka takes ASCII letters, digits, '.', '_' and '-'"),
             ("/topics/d~1e", "\"d/e\" holds '/'; Kafka takes ASCII letters, digits, '.', '_' and '-'"),
             ("/patterns/0/match", "\"(\" is no regular expression: found open group without closing ')'"),
-            ("/patterns/1", "\"$1\" does not name group 2 of \"(.*)-(.*)\", so two topics could get one name"),
+            (
+                "/patterns/1",
+                "\"$1\" does not name group 2 of \"(.*)-(.*)\", so two topics could get one name",
+            ),
             ("/patterns/2", "\"$2\" names the group \"2\", which the expression does not have"),
             ("/patterns/3", "lacks the field \"to\""),
             (
@@ -150,8 +163,15 @@ fn settings_are_checked() {
 /// Patterns over few letters, so that names often collide.
 fn any_pattern() -> impl Strategy<Value = (String, String)> {
     let group = prop_oneof![
-        Just("(.*)"), Just("(a+)"), Just("([^-]*)"), Just("([ab]{2})"), Just("(a|bb)"), Just("(b?)"), Just("([^.]+?)"),
-        Just("(ab)"), Just("([a-b.]*)"),
+        Just("(.*)"),
+        Just("(a+)"),
+        Just("([^-]*)"),
+        Just("([ab]{2})"),
+        Just("(a|bb)"),
+        Just("(b?)"),
+        Just("([^.]+?)"),
+        Just("(ab)"),
+        Just("([a-b.]*)"),
     ];
     let text = prop_oneof![Just(""), Just("-"), Just(r"\."), Just("a"), Just("b-")];
     let place = prop_oneof![Just("$1"), Just("$2"), Just("-"), Just("."), Just("a"), Just("")];

@@ -183,7 +183,12 @@ impl Table {
         }
     }
 
-    fn inner<T>(&mut self, at: &str, value: Value, mut take: impl FnMut(&mut Table) -> Option<T>) -> Option<T> {
+    fn inner<T>(
+        &mut self,
+        at: &str,
+        value: Value,
+        mut take: impl FnMut(&mut Table) -> Option<T>,
+    ) -> Option<T> {
         let Value::Object(fields) = value else {
             self.object_to(at, wrong_type("an object", &value));
             return None;
@@ -244,7 +249,8 @@ mod tests {
         let settings = r#"{"rules": [{"name": "a", "count": 3}, {"name": "b"}], "list": ["x", "y"],
             "names": {"b/": "1", "a": "2"}, "one": {"mode": "hash"}}"#;
         let taken = read(settings, |table| {
-            let rules = table.tables("rules", |rule| Some((rule.required_string("name")?, rule.count("count"))));
+            let rules =
+                table.tables("rules", |rule| Some((rule.required_string("name")?, rule.count("count"))));
             let list = table.strings("list");
             let mode = table.table("one", |one| Some(one.choice("mode", &["mask", "hash"])));
             (rules, list, table.string_table("names"), mode, table.string("absent"), table.strings("none"))
