@@ -53,8 +53,8 @@ use crate::Problem;
 pub struct Settings {
     /// JSON pointer to this object.
     at: String,
-    /// A value that was taken is gone.
-    fields: Vec<(String, Option<Value>)>,
+    /// A value that was taken is null here.
+    fields: Vec<(String, Value)>,
     known: Vec<&'static str>,
     problems: Vec<Problem>,
 }
@@ -70,14 +70,14 @@ impl Settings {
     }
 
     fn new(at: String, fields: Vec<(String, Value)>) -> Self {
-        let fields = fields.into_iter().map(|(name, value)| (name, Some(value))).collect();
         Self { at, fields, known: Vec::new(), problems: Vec::new() }
     }
 
     /// A field of any type; `None` if it is not there. Each field can be taken once.
     pub fn value(&mut self, name: &'static str) -> Option<Value> {
         self.known.push(name);
-        self.fields.iter_mut().find(|(field, _)| field == name)?.1.take()
+        let (_, value) = self.fields.iter_mut().find(|(field, _)| field == name)?;
+        Some(std::mem::replace(value, Value::Null))
     }
 
     /// A text; `None` if it is not there, or is none (then `finish` says so).
@@ -211,8 +211,8 @@ impl Settings {
     }
 
     fn tell_unknown_fields(&mut self) {
-        for (name, value) in std::mem::take(&mut self.fields) {
-            if value.is_some() {
+        for (name, _) in std::mem::take(&mut self.fields) {
+            if !self.known.contains(&name.as_str()) {
                 self.problem(&[&name], unknown_field(&self.known));
             }
         }
@@ -223,6 +223,7 @@ impl Settings {
         None
     }
 
+    #[inline(never)]
     fn problem(&mut self, place: &[&str], message: String) {
         let at = self.pointer(place);
         self.problems.push(Problem { at, message });
@@ -232,14 +233,16 @@ impl Settings {
     fn pointer(&self, place: &[&str]) -> String {
         let mut pointer = self.at.clone();
         for name in place {
-            let mut mark = "/";
-            for piece in name.split_inclusive(['~', '/']) {
-                pointer.push_str(mark);
-                mark = if piece.ends_with('~') { "~0" } else { "~1" };
-                pointer.push_str(piece.strip_suffix(['~', '/']).unwrap_or(piece));
-            }
-            if name.is_empty() || name.ends_with(['~', '/']) {
-                pointer.push_str(mark);
+            pointer.push('/');
+            for character in name.chars() {
+                let escaped: &[char] = match character {
+                    '~' => &['~', '0'],
+                    '/' => &['~', '1'],
+                    _ => &[character],
+                };
+                for character in escaped {
+                    pointer.push(*character);
+                }
             }
         }
         pointer
