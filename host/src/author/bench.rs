@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use serde::Serialize;
 
+use super::chain::alone;
 use super::cpu_time::{Elapsed, Stopwatch};
 use super::suite::{Subject, link};
 use crate::config::PluginModule;
 use crate::names::TopicName;
-use crate::plugin::{Chain, Engine, Generation, Limits, LoadedPlugin, Place};
+use crate::plugin::{Chain, Engine, Limits, LoadedPlugin, Place};
 use crate::record::{Laid, OwnedRecord, RecordSet};
 
 /// Records in a batch: a producer's usual batch, and no more than what goes into one call.
@@ -99,7 +100,7 @@ pub fn bench(module: &PluginModule, options: &BenchOptions, scratch: &Path) -> a
     let (_subject, plugin, cached_load) = start(module, options, scratch)?;
     let plugin = Arc::new(plugin);
     let begin = Instant::now();
-    let chain = chain(&plugin)?;
+    let chain = alone(&plugin)?;
     let instance = begin.elapsed();
     let about = &plugin.about;
     Ok(BenchReport {
@@ -124,11 +125,6 @@ fn start(
     let begin = Instant::now();
     let plugin = subject.start(&link("east", "west"), &options.settings_json)?;
     Ok((subject, plugin, begin.elapsed()))
-}
-
-fn chain(plugin: &Arc<LoadedPlugin>) -> anyhow::Result<Chain> {
-    let generation = Arc::new(Generation { number: 1, plugins: vec![Arc::clone(plugin)] });
-    Ok(Chain::start(&generation)?)
 }
 
 fn milliseconds(duration: Duration) -> f64 {
@@ -223,7 +219,8 @@ fn names(plugin: &LoadedPlugin) -> anyhow::Result<NameCost> {
     let mut naming = plugin.naming();
     // The first question makes the instance.
     naming.to_target("orders").context("the plugin failed on the topic \"orders\"")?.ok();
-    let names: Vec<String> = (0..NAME_COUNT).map(|index| format!("team-{}.orders-{index}", index % 37)).collect();
+    let names: Vec<String> =
+        (0..NAME_COUNT).map(|index| format!("team-{}.orders-{index}", index % 37)).collect();
     let watch = Stopwatch::start();
     for name in &names {
         naming.to_target(name).with_context(|| format!("the plugin failed on the topic \"{name}\""))?.ok();

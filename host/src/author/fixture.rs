@@ -259,11 +259,8 @@ impl Case {
 
     /// What the YAML alone can't forbid.
     fn flaw(&self) -> Option<String> {
-        let questions = self.records.len()
-            + self.names.len()
-            + self.topics.len()
-            + self.groups.len()
-            + self.acls.len();
+        let questions =
+            self.records.len() + self.names.len() + self.topics.len() + self.groups.len() + self.acls.len();
         let place = format!("line {}: case {:?}", self.line(), self.name.value);
         if questions == 0 && self.refused.is_none() {
             let ways = "records, names, topics, groups, acls or refused";

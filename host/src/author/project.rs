@@ -10,15 +10,34 @@ use super::bundle::{SDK, SDK_MANIFEST, TEMPLATES};
 const NAME_BYTES_MAX: usize = 64;
 /// Taken by Rust, by cargo, by operating systems (as names of files), or by Tidegate itself.
 const RESERVED: [&str; 20] = [
-    "alloc", "aux", "build", "con", "core", "deps", "examples", "incremental", "naming", "nul", "prn", "proc-macro",
-    "proc_macro", "std", "test", "tidegate-plugin", "tidegate_plugin", "vendor", "wasm", "wit",
+    "alloc",
+    "aux",
+    "build",
+    "con",
+    "core",
+    "deps",
+    "examples",
+    "incremental",
+    "naming",
+    "nul",
+    "prn",
+    "proc-macro",
+    "proc_macro",
+    "std",
+    "test",
+    "tidegate-plugin",
+    "tidegate_plugin",
+    "vendor",
+    "wasm",
+    "wit",
 ];
 /// Rust's own words, which name no crate.
 const KEYWORDS: [&str; 52] = [
-    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn", "else",
-    "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro", "match", "mod",
-    "move", "mut", "override", "priv", "pub", "ref", "return", "self", "static", "struct", "super", "trait", "true",
-    "try", "type", "typeof", "union", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
+    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn",
+    "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop",
+    "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "self", "static",
+    "struct", "super", "trait", "true", "try", "type", "typeof", "union", "unsafe", "unsized", "use",
+    "virtual", "where", "while", "yield",
 ];
 
 /// What a new plugin does, to begin with.
@@ -63,7 +82,9 @@ pub enum NewProjectError {
         reason: &'static str,
     },
     /// Nobody wrote a template.
-    #[error("there is no plugin of kind {kind} in {language} to start from, only: {offered}; or take --lang rust")]
+    #[error(
+        "there is no plugin of kind {kind} in {language} to start from, only: {offered}; or take --lang rust"
+    )]
     NoTemplate {
         /// What was wanted.
         kind: Kind,
@@ -266,7 +287,9 @@ mod tests {
     fn names_are_crate_names_and_no_paths() {
         let check = |name: &str, reason: Option<&str>| {
             let expected = reason.map(|reason| {
-                format!("{name:?} can't be the name of a plugin: {reason}; take something like \"region-filter\"")
+                format!(
+                    "{name:?} can't be the name of a plugin: {reason}; take something like \"region-filter\""
+                )
             });
             assert_eq!(PluginName::parse(name).err().map(|error| error.to_string()), expected, "{name}");
         };
@@ -330,7 +353,10 @@ mod tests {
 
         assert_eq!(
             error.to_string(),
-            format!("{} is there already; nothing was written: choose another name or --path", place.display())
+            format!(
+                "{} is there already; nothing was written: choose another name or --path",
+                place.display()
+            )
         );
         assert_eq!(fs::read_to_string(&place).unwrap(), "precious");
     }

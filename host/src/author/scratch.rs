@@ -28,7 +28,8 @@ impl ScratchFolder {
                 // Left by an earlier process of this number.
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(error) => {
-                    return Err(error).with_context(|| format!("could not make the folder {}", path.display()));
+                    return Err(error)
+                        .with_context(|| format!("could not make the folder {}", path.display()));
                 }
             }
         }

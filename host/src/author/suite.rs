@@ -5,6 +5,7 @@ mod junit;
 mod names;
 mod records;
 
+use std::borrow::Cow;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,7 +21,7 @@ pub use junit::junit;
 pub struct Subject {
     engine: Engine,
     module: PluginModule,
-    bytes: Vec<u8>,
+    bytes: Cow<'static, [u8]>,
     limits: Limits,
 }
 
@@ -119,7 +120,9 @@ pub fn fixture_files(folder: &Path) -> Result<Vec<PathBuf>, String> {
 pub fn run_file(subject: &Subject, file: &Path) -> FileResult {
     let fixture = match read_fixture(file) {
         Ok(fixture) => fixture,
-        Err(problem) => return FileResult { file: file.to_owned(), problem: Some(problem), cases: Vec::new() },
+        Err(problem) => {
+            return FileResult { file: file.to_owned(), problem: Some(problem), cases: Vec::new() };
+        }
     };
     let run = |case: &Case| {
         let begin = Instant::now();

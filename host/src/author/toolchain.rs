@@ -119,8 +119,15 @@ pub fn built_component(project: &Path) -> Result<PathBuf, BuildError> {
 
 fn cargo(project: &Path) -> Result<PathBuf, BuildError> {
     check_rust(project)?;
-    let arguments =
-        ["build", "--release", "--lib", "--target", WASM_TARGET, "--message-format", "json-render-diagnostics"];
+    let arguments = [
+        "build",
+        "--release",
+        "--lib",
+        "--target",
+        WASM_TARGET,
+        "--message-format",
+        "json-render-diagnostics",
+    ];
     let mut child = command(project, "cargo")
         .args(arguments)
         .stdout(Stdio::piped())
@@ -254,8 +261,10 @@ fn component_in(project: &Path) -> Result<PathBuf, BuildError> {
 }
 
 fn wasm_files(folder: &Path) -> Result<Vec<PathBuf>, BuildError> {
-    let unreadable =
-        |error: std::io::Error| BuildError::Unreadable { path: folder.to_owned(), message: error.to_string() };
+    let unreadable = |error: std::io::Error| BuildError::Unreadable {
+        path: folder.to_owned(),
+        message: error.to_string(),
+    };
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();

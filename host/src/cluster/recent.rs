@@ -89,9 +89,9 @@ async fn ends(client: &Client, topic: &Arc<str>) -> anyhow::Result<BTreeMap<i32,
     let partitions: Vec<_> = known.partitions.keys().map(|number| (Arc::clone(topic), *number)).collect();
     let first = list(client, &partitions, OffsetAt::Earliest).await?;
     let next = list(client, &partitions, OffsetAt::Latest).await?;
-    let both = first.into_iter().filter_map(|(partition, first)| {
-        Some((partition, Ends { first, next: *next.get(&partition)? }))
-    });
+    let both = first
+        .into_iter()
+        .filter_map(|(partition, first)| Some((partition, Ends { first, next: *next.get(&partition)? })));
     Ok(both.collect())
 }
 

@@ -31,7 +31,8 @@ impl Anatomy {
         let boundary = Boundary::read(bytes).map_err(|reason| no_component(module, reason))?;
         let hooks = Hooks::of(&boundary);
         let Boundary { imports, exports } = boundary;
-        let contract_version = exports.iter().chain(&imports).find_map(|name| version(name)).map(str::to_owned);
+        let contract_version =
+            exports.iter().chain(&imports).find_map(|name| version(name)).map(str::to_owned);
         Ok(Self { imports, exports, hooks, contract_version })
     }
 }

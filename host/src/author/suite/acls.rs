@@ -14,7 +14,12 @@ pub(super) fn check(plugin: &LoadedPlugin, case: &Case) -> Vec<String> {
         Ok(answers) => answers,
         Err(fault) => return vec![fault.to_string()],
     };
-    case.acls.iter().zip(&rules).zip(&answers).flat_map(|((acl, rule), found)| failures(acl, rule, found)).collect()
+    case.acls
+        .iter()
+        .zip(&rules)
+        .zip(&answers)
+        .flat_map(|((acl, rule), found)| failures(acl, rule, found))
+        .collect()
 }
 
 fn failures(case: &AclCase, rule: &AclRule, found: &[AclRule]) -> Vec<String> {

@@ -2,18 +2,13 @@
 
 use std::sync::Arc;
 
+use crate::author::chain::alone;
 use crate::author::fixture::{Case, Change, Expectation, RecordCase};
 use crate::names::TopicName;
+use crate::plugin::LoadedPlugin;
 use crate::plugin::trial::{ShownRecord, TrialBatch, TrialRecord, Verdict, judge, line_diff};
-use crate::plugin::{Chain, Generation, LoadedPlugin};
 
 const TOPIC_DEFAULT: &str = "orders";
-
-/// A chain of this plugin alone.
-fn chain_of(plugin: &Arc<LoadedPlugin>) -> Result<Chain, String> {
-    let generation = Arc::new(Generation { number: 1, plugins: vec![Arc::clone(plugin)] });
-    Chain::start(&generation).map_err(|error| error.to_string())
-}
 
 pub(super) fn check(plugin: &Arc<LoadedPlugin>, case: &Case) -> Vec<String> {
     if case.records.is_empty() {
@@ -23,9 +18,9 @@ pub(super) fn check(plugin: &Arc<LoadedPlugin>, case: &Case) -> Vec<String> {
         Ok(batch) => batch,
         Err(problem) => return vec![problem],
     };
-    let mut chain = match chain_of(plugin) {
+    let mut chain = match alone(plugin) {
         Ok(chain) => chain,
-        Err(problem) => return vec![problem],
+        Err(error) => return vec![error.to_string()],
     };
     let verdicts = judge(&mut chain, &batch);
     let records = case.records.iter().zip(&batch.records).zip(&verdicts).enumerate();

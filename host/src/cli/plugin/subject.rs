@@ -93,7 +93,8 @@ pub(super) fn settings_text(argument: Option<&str>) -> Result<String, Failure> {
 
 /// The engine with the cache of compiled modules that `tidegate run` uses by default.
 pub(super) fn engine() -> Result<Engine, Failure> {
-    let folder = |variable: &str| std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    let folder =
+        |variable: &str| std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = folder("TIDEGATE_CACHE_DIR")
         .or_else(|| folder("XDG_CACHE_HOME").map(|cache| cache.join("tidegate")))
         .or_else(|| folder("HOME").map(|home| home.join(".cache/tidegate")));

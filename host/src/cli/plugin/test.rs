@@ -97,11 +97,8 @@ fn text(results: &[FileResult]) -> String {
         text.extend(result.cases.iter().map(case_text));
     }
     let failed = failed_count(results);
-    let passed = results
-        .iter()
-        .flat_map(|result| &result.cases)
-        .filter(|case| case.failures.is_empty())
-        .count();
+    let passed =
+        results.iter().flat_map(|result| &result.cases).filter(|case| case.failures.is_empty()).count();
     text + &format!("{passed} passed, {failed} failed\n")
 }
 

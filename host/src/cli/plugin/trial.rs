@@ -6,6 +6,7 @@ use clap::Args;
 use tidegate_wire::client::{Client, ClientOptions};
 
 use super::subject::{LimitArguments, ModuleArguments, module_failure, module_named, settings_text};
+use crate::author::chain::alone;
 use crate::author::suite::{Subject, link};
 use crate::cli::run::runtime;
 use crate::cli::{Exit, Failure, Output};
@@ -13,7 +14,7 @@ use crate::cluster::recent::{RECENT_RECORD_COUNT_MAX, recent_records};
 use crate::config::PluginModule;
 use crate::names::TopicName;
 use crate::plugin::trial::{TrialBatch, TrialReport, compare};
-use crate::plugin::{Chain, Engine, Generation, LoadError};
+use crate::plugin::{Chain, Engine, LoadError};
 
 #[derive(Debug, Args)]
 pub(super) struct TrialArguments {
@@ -88,8 +89,7 @@ impl Place<'_> {
     fn chain(&self, module: &PluginModule, settings_json: &str) -> Result<Chain, Failure> {
         let chain = || -> Result<Chain, LoadError> {
             let subject = Subject::read(self.engine, module, self.limits.limits())?;
-            let plugin = subject.start(&link(self.flow.0, self.flow.1), settings_json)?;
-            Chain::start(&Arc::new(Generation { number: 1, plugins: vec![Arc::new(plugin)] }))
+            alone(&Arc::new(subject.start(&link(self.flow.0, self.flow.1), settings_json)?))
         };
         chain().map_err(module_failure)
     }

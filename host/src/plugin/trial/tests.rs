@@ -98,7 +98,10 @@ fn more_differences_than_anybody_reads_are_counted() {
     let report = report(&batch(records), None, &verdicts);
 
     assert_eq!(report.differing_count, 25);
-    assert_eq!((report.differences.len(), report.new.reasons.len()), (DIFFERENCE_COUNT_MAX, REASON_COUNT_MAX));
+    assert_eq!(
+        (report.differences.len(), report.new.reasons.len()),
+        (DIFFERENCE_COUNT_MAX, REASON_COUNT_MAX)
+    );
     assert!(report.is_worse());
     assert!(report.to_string().ends_with("\nand 15 more\n"), "{report}");
 }
