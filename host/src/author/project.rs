@@ -355,7 +355,9 @@ mod tests {
         {
             let name = PluginName::parse(&format!("mine-{}", language.folder())).unwrap();
             let folder = new_project(parent.path(), &name, Kind::Filter, language).unwrap();
-            for file in [source, "build.sh", "README.md", ".gitignore", "fixtures/basic.yaml", "wit/plugin.wit"] {
+            for file in
+                [source, "build.sh", "README.md", ".gitignore", "fixtures/basic.yaml", "wit/plugin.wit"]
+            {
                 let text = fs::read_to_string(folder.join(file)).unwrap();
                 for foreign in ["{{", EXAMPLE_NAME, "plugin-sdk/wit"] {
                     assert!(!text.contains(foreign), "{language}: {file} holds {foreign}");
