@@ -8,7 +8,9 @@
 //! The contract is plugin-sdk/wit. A plugin reaches the log and its counters, nothing else; each call has a
 //! deadline and each instance a memory limit. Whether a name is legal, free and leads back is for the caller.
 
+mod chain;
 mod contract;
+mod edits;
 mod engine;
 mod fault;
 mod inspect;
@@ -21,6 +23,9 @@ mod records;
 mod ticker;
 pub mod trial;
 
+pub use chain::{
+    Chain, ChainPlugin, Condemned, Edited, FAULTED_CALL_COUNT_MAX, FAULTED_CALL_COUNT_MIN, Place,
+};
 pub use engine::Engine;
 pub use fault::Fault;
 pub use instance::Link;
