@@ -1,0 +1,276 @@
+//! The plugins of a flow, loaded: from what is wanted to a generation that workers and the control loop can take. Loading may
+//! compile, so it is done beside the loop; whatever can't be loaded is an error, and nothing runs without it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use anyhow::{Context, bail, ensure};
+use bytes::Bytes;
+
+use super::decision::{DecidedPlugin, ModuleIdentity};
+use crate::config::{FlowConfig, NAMING_PLUGIN_NAME, NamingConfig, NamingModule, NameList, OnFault, PluginConfig, PluginModule, TopicFilter};
+use crate::control::{Naming, TopicNaming};
+use crate::names::ClusterAlias;
+use crate::plugin::{
+    CALL_TIME_BOUNDS_NS, Chain, ChainPlugin, Engine, FaultKind, Link, LoadedPlugin, read_module,
+};
+use crate::status::{PluginFigures, PluginSource, TimeHistogram};
+
+/// Where a wanted plugin comes from.
+#[derive(Clone)]
+pub(super) enum Origin {
+    /// It runs already, just so.
+    Loaded(Arc<LoadedPlugin>),
+    /// A module that came over the network.
+    Bytes(Bytes),
+    /// As its configuration says.
+    Config,
+}
+
+/// A plugin that shall be part of a generation.
+#[derive(Clone)]
+pub(super) struct Wanted {
+    pub(super) config: PluginConfig,
+    pub(super) origin: Origin,
+}
+
+/// What the configuration file says: the list, and behind it the naming plugin.
+pub(super) fn of_file(flow: &FlowConfig) -> anyhow::Result<Vec<Wanted>> {
+    let configs = flow.plugins.iter().cloned().chain([naming_config(&flow.naming)?]);
+    Ok(configs.map(|config| Wanted { config, origin: Origin::Config }).collect())
+}
+
+fn naming_config(naming: &NamingConfig) -> anyhow::Result<PluginConfig> {
+    let module = match &naming.module {
+        NamingModule::DefaultPolicy => PluginModule::Builtin("default-policy".to_owned()),
+        NamingModule::IdentityPolicy => PluginModule::Builtin("identity-policy".to_owned()),
+        NamingModule::File(path) => PluginModule::File(path.clone()),
+    };
+    let list = |expressions: &[&str]| NameList::parse(expressions).map_err(anyhow::Error::msg);
+    Ok(PluginConfig {
+        name: NAMING_PLUGIN_NAME.to_owned(),
+        module,
+        sha256: None,
+        settings_json: naming.settings_json.clone(),
+        topics: TopicFilter { include: list(&[".*"])?, exclude: list(&[])? },
+        on_fault: OnFault::Pause,
+        deadline: naming.deadline,
+        memory_bytes: naming.memory_bytes,
+    })
+}
+
+/// Loads plugins of one flow.
+#[derive(Clone)]
+pub(super) struct Loader {
+    pub(super) engine: Engine,
+    pub(super) flow: Arc<FlowConfig>,
+    /// Every cluster of the file.
+    pub(super) aliases: Arc<[ClusterAlias]>,
+    pub(super) reverse_is_enabled: bool,
+    pub(super) worker_count: usize,
+}
+
+/// Plugins that were proved, in the list's order; the naming plugin of the file is the last.
+#[derive(Clone)]
+pub(super) struct Loaded {
+    pub(super) plugins: Vec<Arc<LoadedPlugin>>,
+    /// Modules that were read or received for them, by digest; those that the binary carries are not here.
+    pub(super) modules: BTreeMap<String, Bytes>,
+}
+
+/// A generation that workers and the control loop can take.
+pub(super) struct Ready {
+    pub(super) number: u64,
+    pub(super) loaded: Loaded,
+    /// One for each worker.
+    pub(super) chains: Vec<Chain>,
+    /// A new one, if another plugin than before names topics.
+    pub(super) naming: Option<Naming>,
+}
+
+impl Loader {
+    /// Loads what is wanted. Blocks; compiles what is not in the cache.
+    pub(super) fn load(&self, wanted: Vec<Wanted>) -> anyhow::Result<Loaded> {
+        let mut loaded = Loaded { plugins: Vec::new(), modules: BTreeMap::new() };
+        for Wanted { config, origin } in wanted {
+            let plugin = self
+                .load_one(&config, origin, &mut loaded.modules)
+                .with_context(|| format!("could not load plugin \"{}\" of flow {}", config.name, self.flow.name))?;
+            loaded.plugins.push(plugin);
+        }
+        loaded.namer()?;
+        Ok(loaded)
+    }
+
+    fn load_one(
+        &self,
+        config: &PluginConfig,
+        origin: Origin,
+        modules: &mut BTreeMap<String, Bytes>,
+    ) -> anyhow::Result<Arc<LoadedPlugin>> {
+        let bytes = match origin {
+            Origin::Loaded(plugin) => return Ok(plugin),
+            Origin::Bytes(bytes) => bytes,
+            Origin::Config => match read_module(&config.module)? {
+                std::borrow::Cow::Borrowed(bytes) => Bytes::from_static(bytes),
+                std::borrow::Cow::Owned(bytes) => Bytes::from(bytes),
+            },
+        };
+        let plugin = LoadedPlugin::load_bytes(&self.engine, config, &self.link(&self.flow.name.source), &bytes)?;
+        if matches!(config.module, PluginModule::File(_)) {
+            modules.insert(plugin.about.digest.clone(), bytes);
+        }
+        Ok(Arc::new(plugin))
+    }
+
+    /// Makes the workers' instances, and those that name topics unless `namer` names them already. Blocks.
+    pub(super) fn ready(
+        &self,
+        number: u64,
+        loaded: Loaded,
+        namer: Option<&Arc<LoadedPlugin>>,
+    ) -> anyhow::Result<Ready> {
+        let chains = (0..self.worker_count.max(1))
+            .map(|_| loaded.chain(number))
+            .collect::<anyhow::Result<Vec<_>>>()?;
+        let own = loaded.namer()?;
+        let is_known = namer.is_some_and(|known| Arc::ptr_eq(known, own));
+        let naming = if is_known { None } else { Some(self.naming(&loaded, own)?) };
+        Ok(Ready { number, loaded, chains, naming })
+    }
+
+    /// What names topics, for this flow and in the place of each other cluster of the file.
+    fn naming(&self, loaded: &Loaded, own: &Arc<LoadedPlugin>) -> anyhow::Result<Naming> {
+        let context = || format!("could not load the naming plugin of flow {}", self.flow.name);
+        let config = &own.config;
+        let mut others: BTreeMap<ClusterAlias, Box<dyn TopicNaming>> = BTreeMap::new();
+        for alias in self.aliases.iter().filter(|alias| **alias != self.flow.name.source) {
+            let link = self.link(alias);
+            let other = match loaded.modules.get(&own.about.digest) {
+                Some(bytes) => LoadedPlugin::load_bytes(&self.engine, config, &link, bytes),
+                None => LoadedPlugin::load(&self.engine, config, &link),
+            };
+            others.insert(alias.clone(), Box::new(other.with_context(context)?.naming()));
+        }
+        Ok(Naming::new(&self.flow, Box::new(own.naming()), others, self.reverse_is_enabled))
+    }
+
+    fn link(&self, source: &ClusterAlias) -> Link {
+        let target = &self.flow.name.target;
+        Link {
+            name: format!("{source}->{target}"),
+            source_cluster: source.to_string(),
+            target_cluster: target.to_string(),
+        }
+    }
+}
+
+impl Loaded {
+    /// As it is written down.
+    pub(super) fn decided(&self) -> Vec<DecidedPlugin> {
+        let decided = |plugin: &Arc<LoadedPlugin>| {
+            let about = &plugin.about;
+            let identity = ModuleIdentity {
+                digest: about.digest.clone(),
+                size_bytes: about.size_bytes as u64,
+                plugin: about.name.clone(),
+                version: about.version.clone(),
+            };
+            DecidedPlugin::new(&plugin.config, &identity)
+        };
+        self.plugins.iter().map(decided).collect()
+    }
+
+    /// The plugin of that name.
+    pub(super) fn plugin(&self, name: &str) -> Option<&Arc<LoadedPlugin>> {
+        self.plugins.iter().find(|plugin| plugin.config.name == name)
+    }
+
+    /// The plugin that names topics: one of the list that can, else the file's naming plugin.
+    pub(super) fn namer(&self) -> anyhow::Result<&Arc<LoadedPlugin>> {
+        let can = |plugin: &&Arc<LoadedPlugin>| plugin.hooks.topic_naming;
+        let (own, listed): (Vec<_>, Vec<_>) =
+            self.plugins.iter().partition(|plugin| plugin.config.name == NAMING_PLUGIN_NAME);
+        let mut listed = listed.into_iter().filter(can);
+        match (listed.next(), listed.next()) {
+            (Some(one), Some(other)) => bail!(
+                "plugins \"{}\" and \"{}\" both name topics, and only one may; take one of them out of tidegate.plugins",
+                one.config.name,
+                other.config.name
+            ),
+            (Some(one), None) => Ok(one),
+            (None, _) => {
+                let own = own.into_iter().next().context("no plugin names topics")?;
+                ensure!(
+                    own.hooks.topic_naming,
+                    "plugin {} does not name topics: it exports {}",
+                    own.config.module,
+                    own.hooks
+                );
+                Ok(own)
+            }
+        }
+    }
+
+    /// A chain of the plugins that edit records; instances of its own.
+    pub(super) fn chain(&self, number: u64) -> anyhow::Result<Chain> {
+        let editors = self.plugins.iter().filter(|plugin| plugin.config.name != NAMING_PLUGIN_NAME);
+        let stages = editors.filter_map(chain_plugin).collect();
+        Chain::of(number, stages).context("could not start the chain")
+    }
+
+    /// The plugins that can narrow what is copied, and those that map access rules.
+    pub(super) fn listed(&self) -> impl Iterator<Item = &Arc<LoadedPlugin>> {
+        self.plugins.iter().filter(|plugin| plugin.config.name != NAMING_PLUGIN_NAME)
+    }
+
+    /// For metrics and status.
+    pub(super) fn figures(&self, number: u64) -> PluginSource {
+        let plugins = self.plugins.clone();
+        PluginSource::new(move || plugins.iter().map(|plugin| figures(plugin, number)).collect())
+    }
+}
+
+fn chain_plugin(plugin: &Arc<LoadedPlugin>) -> Option<ChainPlugin> {
+    if !plugin.hooks.records {
+        return None;
+    }
+    let config = &plugin.config;
+    Some(ChainPlugin {
+        name: config.name.clone(),
+        version: plugin.about.version.clone(),
+        digest: plugin.about.digest.clone(),
+        topics: config.topics.clone(),
+        on_fault: config.on_fault,
+        memory_bytes: config.memory_bytes,
+        needed: plugin.needs.clone().unwrap_or_default(),
+        source: Arc::clone(plugin) as _,
+    })
+}
+
+fn figures(plugin: &LoadedPlugin, generation: u64) -> PluginFigures {
+    let stats = plugin.stats.snapshot();
+    let bounds = CALL_TIME_BOUNDS_NS.iter().map(|bound_ns| *bound_ns as f64 / 1e9);
+    let on_fault = OnFault::WORDS.iter().find(|(_, value)| *value == plugin.config.on_fault);
+    PluginFigures {
+        name: plugin.config.name.clone(),
+        version: plugin.about.version.clone(),
+        digest: plugin.about.digest.clone(),
+        generation,
+        hooks: plugin.hooks.words(),
+        on_fault: on_fault.map_or("pause", |(word, _)| word),
+        calls: stats.calls,
+        records: stats.records,
+        dropped: stats.dropped,
+        changed: stats.changed,
+        rejected: stats.rejected,
+        faults: FaultKind::ALL.iter().map(|kind| kind.word()).zip(stats.faults).collect(),
+        call_seconds: TimeHistogram {
+            buckets: bounds.zip(stats.call_time_buckets).collect(),
+            sum_seconds: stats.call_time_ns_sum as f64 / 1e9,
+            count: stats.calls,
+        },
+        memory_bytes: stats.memory_bytes,
+        counters: plugin.counters().into_iter().collect(),
+    }
+}
