@@ -25,7 +25,7 @@ pub(super) enum News {
 }
 
 /// Decisions, reports, and where modules lie.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Book {
     flow: String,
     decisions: BTreeMap<u64, Decision>,

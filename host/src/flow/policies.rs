@@ -59,6 +59,9 @@ fn naming_config(naming: &NamingConfig) -> anyhow::Result<PluginConfig> {
     })
 }
 
+/// The bytes of modules, by their digests.
+pub(super) type Modules = BTreeMap<String, Bytes>;
+
 /// Loads plugins of one flow.
 #[derive(Clone)]
 pub(super) struct Loader {
@@ -74,8 +77,8 @@ pub(super) struct Loader {
 #[derive(Clone)]
 pub(super) struct Loaded {
     pub(super) plugins: Vec<Arc<LoadedPlugin>>,
-    /// Modules that were read or received for them, by digest; those that the binary carries are not here.
-    pub(super) modules: BTreeMap<String, Bytes>,
+    /// Their modules; those that the binary carries are not here.
+    pub(super) modules: Modules,
 }
 
 /// A generation that workers and the control loop can take.
@@ -90,12 +93,19 @@ pub(super) struct Ready {
 
 impl Loader {
     /// Loads what is wanted. Blocks; compiles what is not in the cache.
-    pub(super) fn load(&self, wanted: Vec<Wanted>) -> anyhow::Result<Loaded> {
-        let mut loaded = Loaded { plugins: Vec::new(), modules: BTreeMap::new() };
+    /// `known` are modules that were loaded before; those that are used again are kept.
+    pub(super) fn load(&self, wanted: Vec<Wanted>, known: &Modules) -> anyhow::Result<Loaded> {
+        let mut loaded = Loaded { plugins: Vec::new(), modules: Modules::new() };
         for Wanted { config, origin } in wanted {
-            let plugin = self
-                .load_one(&config, origin, &mut loaded.modules)
-                .with_context(|| format!("could not load plugin \"{}\" of flow {}", config.name, self.flow.name))?;
+            let plugin = self.load_one(&config, origin, &mut loaded.modules).with_context(|| {
+                match config.name.as_str() {
+                    NAMING_PLUGIN_NAME => format!("could not load the naming plugin of flow {}", self.flow.name),
+                    name => format!("could not load plugin \"{name}\" of flow {}", self.flow.name),
+                }
+            })?;
+            if let Some(bytes) = known.get(&plugin.about.digest) {
+                loaded.modules.insert(plugin.about.digest.clone(), bytes.clone());
+            }
             loaded.plugins.push(plugin);
         }
         loaded.namer()?;
@@ -106,7 +116,7 @@ impl Loader {
         &self,
         config: &PluginConfig,
         origin: Origin,
-        modules: &mut BTreeMap<String, Bytes>,
+        modules: &mut Modules,
     ) -> anyhow::Result<Arc<LoadedPlugin>> {
         let bytes = match origin {
             Origin::Loaded(plugin) => return Ok(plugin),

@@ -11,10 +11,15 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
+use super::book::Book;
 use super::failure::{FlowFailure, Setback};
+use super::first::{first, load_file};
 use super::patience::{Patience, RETRY_MS};
+use super::policies::Loader;
+use super::swap::Policies;
+use super::tail::{follow, read_all};
 use crate::cluster::{
-    ClusterAdmin, Membership, MembershipEvent, MembershipOptions, NodeIdentity, PositionsTopic,
+    ClusterAdmin, LogReader, Membership, MembershipEvent, MembershipOptions, NodeIdentity, PluginsLog, PositionsTopic,
     client_options,
 };
 use crate::config::{
@@ -23,7 +28,7 @@ use crate::config::{
 };
 use crate::control::{Naming, Plan, Round};
 use crate::names::{ClusterAlias, FlowName, TopicName};
-use crate::plugin::Engine;
+use crate::plugin::{Chain, Engine};
 use crate::relay::WorkerSettings;
 use crate::serve::orders::Orders;
 use crate::status::Registry;
@@ -56,6 +61,7 @@ pub struct FlowSetting {
 
 /// A flow that has reached both clusters.
 pub(super) struct Started {
+    pub(super) source: ClusterAdmin,
     pub(super) target: ClusterAdmin,
     pub(super) slot_count: i32,
     pub(super) positions_topic: TopicName,
@@ -63,15 +69,27 @@ pub(super) struct Started {
     pub(super) events: mpsc::Receiver<MembershipEvent>,
 }
 
-/// Reaches both clusters, loads the plugin, makes the positions topic and begins to join the group.
-pub(super) async fn start(setting: &FlowSetting) -> Result<(Started, Box<Round>), FlowFailure> {
+/// A flow that can begin to run.
+pub(super) struct Begun {
+    pub(super) started: Started,
+    pub(super) round: Box<Round>,
+    pub(super) policies: Policies,
+    /// One for each worker, to be handed out before anything else.
+    pub(super) chains: Vec<Chain>,
+    /// The generation is to be written down.
+    pub(super) must_write: bool,
+}
+
+/// Reaches both clusters, loads the plugins, makes the positions topic and begins to join the group.
+pub(super) async fn start(setting: &FlowSetting) -> Result<Begun, FlowFailure> {
     let flow = &setting.flow;
     let name = flow.name.clone();
     let patience = Patience::new(&name, setting.process.start_timeout);
-    let naming = load_naming(flow, &setting.clusters, setting.reverse_is_enabled, &setting.engine);
+    let loader = setting.loader();
+    let file = load_file(&loader);
     let clusters = async {
         let (source, target) = connect(flow, &setting.clusters, setting.process.start_timeout).await?;
-        // Early, while the plugin is being compiled, so that the wait below is short.
+        // Early, while plugins are being compiled, so that the wait below is short.
         let is_one_cluster = source.client().metadata().cluster_id == target.client().metadata().cluster_id;
         let early = match is_one_cluster {
             // Whether anything may be made is decided by the first look.
@@ -80,9 +98,17 @@ pub(super) async fn start(setting: &FlowSetting) -> Result<(Started, Box<Round>)
         };
         Ok((source, target, early, Instant::now()))
     };
-    let (naming, clusters) = tokio::join!(naming, clusters);
+    let (file, clusters) = tokio::join!(file, clusters);
     let (source, target, early, ensured_at) = clusters?;
-    let mut round = Box::new(Round::new(flow.clone(), source.clone(), target.clone(), naming?));
+    let file = file.map_err(FlowFailure::Plugin)?;
+    let (book, reader) = read_book(&target, &name, &patience).await?;
+    let first = first(&loader, file, &book, &target, setting.node.id()).await.map_err(FlowFailure::Plugin)?;
+    let must_write = first.must_write;
+    let records = follow(target.clone(), name.clone(), reader);
+    let log = PluginsLog::new(&target, &name.source, flow.positions.replication_factor);
+    let (policies, ready) = Policies::new(loader, first, book, log, records);
+    let naming = ready.naming.context("no plugin names topics").map_err(FlowFailure::Internal)?;
+    let mut round = Box::new(Round::new(flow.clone(), source.clone(), target.clone(), naming));
     refuse_same_cluster(&mut round, &patience).await?;
     let PositionsTopic { slot_count, is_new } = match early {
         Some(topic) => topic,
@@ -103,7 +129,26 @@ pub(super) async fn start(setting: &FlowSetting) -> Result<(Started, Box<Round>)
     };
     let (membership, events) = Membership::start(options, target.client().clone());
     info!(flow = %name, slots = slot_count, "flow starts");
-    Ok((Started { target, slot_count, positions_topic, membership, events }, round))
+    let started = Started { source, target, slot_count, positions_topic, membership, events };
+    Ok(Begun { started, round, policies, chains: ready.chains, must_write })
+}
+
+/// What was decided about the flow's plugins, and where to read on.
+async fn read_book(
+    target: &ClusterAdmin,
+    flow: &FlowName,
+    patience: &Patience,
+) -> Result<(Book, Option<LogReader>), FlowFailure> {
+    loop {
+        let mut book = Book::new(flow);
+        let read = read_all(target, flow, |record| {
+            book.take(record);
+        });
+        match read.await {
+            Ok(reader) => return Ok((book, reader)),
+            Err(problem) => patience.again(Setback::Again(problem)).await?,
+        }
+    }
 }
 
 /// What `tidegate plan` shows of one flow: looks and plans, changes nothing.
@@ -240,6 +285,16 @@ fn servers<'a>(clusters: &'a BTreeMap<ClusterAlias, ClusterConfig>, alias: &Clus
 }
 
 impl FlowSetting {
+    fn loader(&self) -> Loader {
+        Loader {
+            engine: self.engine.clone(),
+            flow: Arc::new(self.flow.clone()),
+            aliases: self.clusters.keys().cloned().collect(),
+            reverse_is_enabled: self.reverse_is_enabled,
+            worker_count: self.process.workers,
+        }
+    }
+
     /// The settings of a relay worker of this flow.
     pub(super) fn worker_settings(&self, started: &Started) -> WorkerSettings {
         let flow = &self.flow;
@@ -275,6 +330,7 @@ impl FlowSetting {
             buffer_bytes_max: self.process.worker_buffer_bytes,
             positions_topic: started.positions_topic.clone(),
             commit_interval: flow.positions.flush_interval,
+            quarantine: flow.quarantine.clone(),
         }
     }
 }

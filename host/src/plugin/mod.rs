@@ -9,10 +9,10 @@
 //! The contract is plugin-sdk/wit. A plugin reaches the log and its counters, nothing else; each call has a
 //! deadline and each instance a memory limit. Whether a name is legal, free and leads back is for the caller.
 
-mod chain;
 mod acl;
 mod acl_width;
 mod builtin;
+mod chain;
 mod contract;
 mod edits;
 mod engine;
@@ -34,12 +34,12 @@ mod stats;
 mod ticker;
 pub mod trial;
 
-pub use chain::{
-    Chain, ChainPlugin, Condemned, Edited, FAULTED_CALL_COUNT_MAX, FAULTED_CALL_COUNT_MIN, Place,
-};
 pub use acl::{AclPlugin, AclRule, Pattern, Permission, ResourceKind};
 pub use acl_width::{Widening, is_never_wider, widenings};
 pub use builtin::names as builtin_names;
+pub use chain::{
+    Chain, ChainPlugin, Condemned, Edited, FAULTED_CALL_COUNT_MAX, FAULTED_CALL_COUNT_MIN, Place,
+};
 pub use engine::Engine;
 pub use fault::{Fault, FaultKind};
 pub use instance::Link;
