@@ -360,6 +360,3 @@ impl RecordCheck {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests;
