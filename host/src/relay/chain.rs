@@ -1,14 +1,12 @@
 //! What the relay asks of a flow's chain of record plugins. The chain itself is the plugin floor's; tests put plain Rust in
 //! its place.
 
-use std::fmt;
-
 use crate::names::TopicName;
 use crate::plugin::{Chain, Edited, Place};
 use crate::record::RecordSet;
 
 /// A chain of one generation, the worker's own.
-pub(super) trait RecordChain: fmt::Debug {
+pub(super) trait RecordChain {
     /// The generation's number.
     fn generation(&self) -> u64;
 
@@ -32,3 +30,6 @@ impl RecordChain for Chain {
         Chain::edit(self, place, base, records)
     }
 }
+
+#[cfg(test)]
+pub(super) mod plain;

@@ -158,6 +158,15 @@ impl RelayLane {
         }
     }
 
+    fn lower_changeover(&self) {
+        let next = self.progress.last_opened();
+        if let Some(changeover) = self.stats.changeover()
+            && changeover.first_offset.is_some_and(|first| first > next)
+        {
+            self.stats.set_changeover(Changeover { first_offset: Some(next), ..changeover });
+        }
+    }
+
     /// Edits what is at the head of the queue and takes it off. An error means that the head can't be read; nothing was taken
     /// then.
     pub(super) fn edit_next(
@@ -338,6 +347,8 @@ impl RelayLane {
     pub(in crate::relay) fn quarantine_refused(&mut self, refused: TooLarge) {
         let Some(judged) = self.judged.take() else { return };
         self.progress.retract(judged.span);
+        // A chain that came meanwhile edits them, too.
+        self.lower_changeover();
         self.unsettled_bytes -= judged.source_bytes;
         self.clear_queue();
         let TooLarge { offset, plugin, reason } = refused;
@@ -367,3 +378,8 @@ fn paused_by(halt: &Condemned) -> Paused {
         reason: halt.reason.clone(),
     }
 }
+
+#[cfg(test)]
+mod simulation;
+#[cfg(test)]
+mod tests;
