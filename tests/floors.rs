@@ -13,7 +13,7 @@ const FLOORS: &[&[&str]] = &[
     &["relay", "control", "serve"],
     &["flow"],
     &["app"],
-    &["demo"],
+    &["author", "demo"],
     &["cli"],
     &["main"],
 ];

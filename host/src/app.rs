@@ -12,9 +12,12 @@ use tracing::info;
 
 use self::flows::Flows;
 use crate::cluster::NodeIdentity;
-use crate::config::{Config, FlowConfig};
+use crate::config::{Config, FlowConfig, ProcessConfig};
 use crate::flow::{self, FlowFailure, FlowSetting};
 use crate::plugin::Engine;
+use crate::serve::api::Api;
+use crate::serve::orders::Orders;
+use crate::serve::token::Token;
 use crate::serve::{self, Watched};
 use crate::status::Registry;
 
@@ -26,6 +29,8 @@ pub struct App {
     listener: TcpListener,
     engine: Engine,
     node: Arc<NodeIdentity>,
+    orders: Arc<Orders>,
+    token: Token,
 }
 
 /// What of this machine can't be had.
@@ -40,21 +45,28 @@ pub enum PrepareFailure {
     /// The engine that runs plugins.
     #[error("{0:#}")]
     Engine(anyhow::Error),
+    /// The token that orders over HTTP must show.
+    #[error("{0:#}; tidegate.http.token.file names a file with one, which this process may read")]
+    Token(anyhow::Error),
 }
 
 impl App {
     /// Takes what the process needs of this machine: the port, the node's identity, the plugin engine.
     pub async fn prepare(config: Config) -> Result<Self, PrepareFailure> {
-        let listener = serve::bind(config.process.http_listen).await.map_err(PrepareFailure::Listen)?;
+        let listener = serve::bind(config.process.http_listen, config.process.http_token_file.is_some())
+            .await
+            .map_err(PrepareFailure::Listen)?;
         let engine = Engine::new(Some(config.process.cache_dir.clone()))
             .context("could not start the plugin engine")
             .map_err(PrepareFailure::Engine)?;
         let node = NodeIdentity::acquire(&config.process.cache_dir)
             .with_context(|| format!("could not take an identity in {}", config.process.cache_dir.display()))
             .map_err(PrepareFailure::CacheFolder)?;
+        let token = token(&config.process).map_err(PrepareFailure::Token)?;
         let registry = Arc::new(Registry::default());
         let watched = Watched::new(Arc::clone(&registry));
-        Ok(Self { config, registry, watched, listener, engine, node: Arc::new(node) })
+        let (node, orders) = (Arc::new(node), Arc::default());
+        Ok(Self { config, registry, watched, listener, engine, node, orders, token })
     }
 
     /// Where HTTP is served; tells the port when the system chose it.
@@ -75,7 +87,9 @@ impl App {
         let mut watchers = JoinSet::new();
         // Before the listener goes its own way.
         let flows = self.config.flows.iter().map(|flow| (flow.name.clone(), self.setting(flow))).collect();
-        watchers.spawn(serve::serve(self.listener, Arc::clone(&watched)));
+        let is_loopback = address.ip().is_loopback();
+        let api = Api { orders: self.orders, token: self.token, is_loopback };
+        watchers.spawn(serve::serve(self.listener, Arc::clone(&watched), api));
         watchers.spawn(async move {
             watched.sample_forever().await;
             Ok(())
@@ -97,7 +111,16 @@ impl App {
             registry: Arc::clone(&self.registry),
             engine: self.engine.clone(),
             node: Arc::clone(&self.node),
+            orders: Arc::clone(&self.orders),
             reverse_is_enabled: flow::has_way_back(&self.config, &flow.name),
         }
+    }
+}
+
+/// A file that is named must hold the token; without one, it is made in the cache folder.
+fn token(process: &ProcessConfig) -> anyhow::Result<Token> {
+    match &process.http_token_file {
+        Some(path) => Token::read(path),
+        None => Token::read_or_make(&Token::default_path(&process.cache_dir)),
     }
 }

@@ -1,9 +1,12 @@
 //! One flow: its control loop and its workers. The loop is the only one that decides; it waits for the group, for
 //! rounds of looking and planning, for stored positions and for the order to stop, and hands partitions to workers.
 
+mod decision;
 mod failure;
+mod moment;
 mod ownership;
 mod patience;
+mod reports;
 mod start;
 mod workers;
 

@@ -3,6 +3,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod names;
+pub mod record;
 pub mod status;
 pub mod topic_map;
 

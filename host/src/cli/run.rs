@@ -60,7 +60,7 @@ async fn run_config(config: Config) -> Result<(), Failure> {
 fn prepare_failure(failure: PrepareFailure) -> Failure {
     let exit = match &failure {
         PrepareFailure::Listen(_) => Exit::Unavailable,
-        PrepareFailure::CacheFolder(_) => Exit::Configuration,
+        PrepareFailure::CacheFolder(_) | PrepareFailure::Token(_) => Exit::Configuration,
         PrepareFailure::Engine(_) => Exit::Internal,
     };
     exit.because(failure)
@@ -197,7 +197,7 @@ mod tests {
     #[tokio::test]
     async fn a_port_in_use_is_unavailable() {
         let taken = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let problem = crate::serve::bind(taken.local_addr().unwrap()).await.unwrap_err();
+        let problem = crate::serve::bind(taken.local_addr().unwrap(), false).await.unwrap_err();
         assert_eq!(prepare_failure(PrepareFailure::Listen(problem)).exit.code(), 69);
     }
 

@@ -25,6 +25,7 @@ use crate::control::{Naming, Plan, Round};
 use crate::names::{ClusterAlias, FlowName, TopicName};
 use crate::plugin::Engine;
 use crate::relay::WorkerSettings;
+use crate::serve::orders::Orders;
 use crate::status::Registry;
 
 /// How long a new positions topic rests before the group is joined, in milliseconds. The group's coordinator hears of a
@@ -47,6 +48,8 @@ pub struct FlowSetting {
     pub engine: Engine,
     /// Who this process is in groups.
     pub node: Arc<NodeIdentity>,
+    /// Where it takes orders from.
+    pub orders: Arc<Orders>,
     /// Whether enabled flows lead from the target back to the source.
     pub reverse_is_enabled: bool,
 }

@@ -54,6 +54,16 @@ pub enum Fault {
         /// What is wrong with the answer.
         message: String,
     },
+    /// It answered that it won't: its own error, for the question as a whole.
+    #[error("plugin {plugin} refused {question}: {message}")]
+    Declined {
+        /// Name and version.
+        plugin: String,
+        /// What it was asked.
+        question: String,
+        /// Its words.
+        message: String,
+    },
     /// After a fault, a fresh instance did not take the settings that the first one took.
     #[error("plugin {plugin} did not start again after a fault: {message}")]
     Refused {
@@ -62,6 +72,50 @@ pub enum Fault {
         /// What it objected to.
         message: String,
     },
+}
+
+/// What sort of fault, for metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FaultKind {
+    /// No answer in time.
+    Deadline,
+    /// More memory than it may have.
+    Memory,
+    /// A panic, or what WebAssembly forbids.
+    Trap,
+    /// An answer that is none.
+    BadAnswer,
+    /// It said no: to its settings on a fresh instance, or to a question as a whole.
+    Refused,
+}
+
+impl FaultKind {
+    /// Every one, each at the index that it has as a number.
+    pub const ALL: [Self; 5] = [Self::Deadline, Self::Memory, Self::Trap, Self::BadAnswer, Self::Refused];
+
+    /// As a label's value.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Deadline => "deadline",
+            Self::Memory => "memory",
+            Self::Trap => "trap",
+            Self::BadAnswer => "bad-answer",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+impl Fault {
+    /// What sort it is.
+    pub fn kind(&self) -> FaultKind {
+        match self {
+            Self::Deadline { .. } => FaultKind::Deadline,
+            Self::Memory { .. } => FaultKind::Memory,
+            Self::Trap { .. } => FaultKind::Trap,
+            Self::BadAnswer { .. } => FaultKind::BadAnswer,
+            Self::Declined { .. } | Self::Refused { .. } => FaultKind::Refused,
+        }
+    }
 }
 
 /// What was going on when a call failed.

@@ -14,6 +14,9 @@ const VERSION: &str = "0.1";
 pub(super) enum Interface {
     Lifecycle,
     TopicNaming,
+    Selection,
+    AclMapping,
+    Records,
 }
 
 impl Interface {
@@ -21,6 +24,9 @@ impl Interface {
         match self {
             Self::Lifecycle => "lifecycle",
             Self::TopicNaming => "topic-naming",
+            Self::Selection => "selection",
+            Self::AclMapping => "acl-mapping",
+            Self::Records => "records",
         }
     }
 }

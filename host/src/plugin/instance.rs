@@ -1,22 +1,23 @@
 //! One running copy of a plugin: a store, its exports, and the calls into it. Each call has its deadline set and its
-//! failure told as a [`Fault`]; after one the instance is of no use and must be dropped.
+//! failure told as a [`Fault`]; after one the instance is of no use and must be dropped. What the hooks ask is in a file
+//! each; the way in is here.
 
 use std::fmt;
 use std::sync::Arc;
 
 use wasmtime::Store;
+use wasmtime::component::{Instance as Bare, InstancePre};
 
 use super::contract::host::{self, Level};
-use super::contract::{lifecycle, topic_naming};
+use super::contract::{acl_mapping, lifecycle, records, selection, topic_naming};
 use super::fault::{Fault, Scene};
+use super::inspect::{Boundary, Interface};
 use super::journal::{Journal, one_line};
 use super::limits::{Limiter, Limits};
 use super::load::{CompiledModule, LoadError, SettingsProblem, misfit};
 
-/// Longer answers are no answers; Kafka takes names of 249 bytes.
-const NAME_BYTES_MAX: usize = 4096;
 /// More problems than an operator reads at once.
-const PROBLEM_COUNT_MAX: usize = 50;
+pub(super) const PROBLEM_COUNT_MAX: usize = 50;
 
 /// The flow that an instance works for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,15 +37,31 @@ pub(super) enum Question<'a> {
     Describe,
     Init,
     SelfTest,
+    Needs,
     ToTarget(&'a str),
     ToSource(&'a str),
+    /// How many.
+    Topics(usize),
+    Groups(usize),
+    Acls(usize),
+    Records {
+        topic: &'a str,
+        partition: i32,
+        base_offset: i64,
+        count: u32,
+    },
 }
 
 impl Question<'_> {
     fn limits(&self, limits: Limits) -> Limits {
         match self {
-            Self::Start | Self::Describe | Self::Init | Self::SelfTest => limits.at_start(),
-            Self::ToTarget(_) | Self::ToSource(_) => limits,
+            Self::Start | Self::Describe | Self::Init | Self::SelfTest | Self::Needs => limits.at_start(),
+            Self::ToTarget(_)
+            | Self::ToSource(_)
+            | Self::Topics(_)
+            | Self::Groups(_)
+            | Self::Acls(_)
+            | Self::Records { .. } => limits,
         }
     }
 }
@@ -56,8 +73,18 @@ impl fmt::Display for Question<'_> {
             Self::Describe => formatter.write_str("describe"),
             Self::Init => formatter.write_str("init"),
             Self::SelfTest => formatter.write_str("self-test"),
+            Self::Needs => formatter.write_str("needs"),
             Self::ToTarget(topic) => write!(formatter, "to-target({topic:?})"),
             Self::ToSource(topic) => write!(formatter, "to-source({topic:?})"),
+            Self::Topics(count) => write!(formatter, "topics({count} of them)"),
+            Self::Groups(count) => write!(formatter, "groups({count} of them)"),
+            Self::Acls(count) => write!(formatter, "map-acls({count} of them)"),
+            Self::Records { topic, partition, base_offset, count } => {
+                write!(
+                    formatter,
+                    "process({topic}[{partition}], record_count {count} from offset {base_offset})"
+                )
+            }
         }
     }
 }
@@ -93,9 +120,61 @@ pub(super) struct Instance {
     exports: Exports,
 }
 
-struct Exports {
+/// The interfaces that the module exports, all of the same instance.
+pub(super) struct Exports {
     lifecycle: lifecycle::Guest,
-    naming: topic_naming::Guest,
+    naming: Option<topic_naming::Guest>,
+    selection: Option<selection::Guest>,
+    acl_mapping: Option<acl_mapping::Guest>,
+    records: Option<records::Guest>,
+}
+
+impl Exports {
+    /// Names were looked at before; types are compared here, on an instance.
+    fn load(
+        boundary: &Boundary,
+        pre: &InstancePre<State>,
+        store: &mut Store<State>,
+        instance: &Bare,
+    ) -> wasmtime::Result<Self> {
+        let has = |interface| boundary.offers(interface);
+        Ok(Self {
+            lifecycle: lifecycle::GuestIndices::new(pre)?.load(&mut *store, instance)?,
+            naming: has(Interface::TopicNaming)
+                .then(|| topic_naming::GuestIndices::new(pre)?.load(&mut *store, instance))
+                .transpose()?,
+            selection: has(Interface::Selection)
+                .then(|| selection::GuestIndices::new(pre)?.load(&mut *store, instance))
+                .transpose()?,
+            acl_mapping: has(Interface::AclMapping)
+                .then(|| acl_mapping::GuestIndices::new(pre)?.load(&mut *store, instance))
+                .transpose()?,
+            records: has(Interface::Records)
+                .then(|| records::GuestIndices::new(pre)?.load(&mut *store, instance))
+                .transpose()?,
+        })
+    }
+
+    pub(super) fn naming(&self) -> wasmtime::Result<&topic_naming::Guest> {
+        present(self.naming.as_ref(), Interface::TopicNaming)
+    }
+
+    pub(super) fn selection(&self) -> wasmtime::Result<&selection::Guest> {
+        present(self.selection.as_ref(), Interface::Selection)
+    }
+
+    pub(super) fn acl_mapping(&self) -> wasmtime::Result<&acl_mapping::Guest> {
+        present(self.acl_mapping.as_ref(), Interface::AclMapping)
+    }
+
+    pub(super) fn records(&self) -> wasmtime::Result<&records::Guest> {
+        present(self.records.as_ref(), Interface::Records)
+    }
+}
+
+/// Asking a plugin for a hook that it lacks is a mistake of the caller; it ends as a fault, never as an answer.
+fn present<T>(guest: Option<&T>, interface: Interface) -> wasmtime::Result<&T> {
+    guest.ok_or_else(|| wasmtime::Error::msg(format!("it exports no {}", interface.name())))
 }
 
 impl Instance {
@@ -109,28 +188,26 @@ impl Instance {
         let mut store = Store::new(module.engine.wasmtime(), state);
         store.limiter(|state| &mut state.limiter);
         store.epoch_deadline_trap();
+        let pre = &module.compiled.pre;
         let instance = {
             let _clock = module.engine.run_clock();
             store.set_epoch_deadline(Question::Start.limits(limits).deadline_ticks());
-            module.compiled.pre.instantiate(&mut store)
+            pre.instantiate(&mut store)
         };
         let instance =
             instance.map_err(|error| scene(plugin, Question::Start, limits, &mut store).fault(&error))?;
-        // Names were looked at before; types are compared here, on an instance.
-        let pre = &module.compiled.pre;
-        let lifecycle =
-            lifecycle::GuestIndices::new(pre).and_then(|indices| indices.load(&mut store, &instance));
-        let naming =
-            topic_naming::GuestIndices::new(pre).and_then(|indices| indices.load(&mut store, &instance));
-        let exports = Exports {
-            lifecycle: lifecycle.map_err(|error| misfit(&module.name, &error))?,
-            naming: naming.map_err(|error| misfit(&module.name, &error))?,
-        };
+        let exports = Exports::load(&module.compiled.boundary, pre, &mut store, &instance)
+            .map_err(|error| misfit(&module.name, &error))?;
         Ok(Self { module: module.clone(), plugin: plugin.to_owned(), limits, store, exports })
     }
 
     pub(super) fn rename(&mut self, plugin: &str) {
         plugin.clone_into(&mut self.plugin);
+    }
+
+    /// Linear memory that it holds; it never gives any back.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.store.data().limiter.memory_bytes
     }
 
     pub(super) fn describe(&mut self) -> Result<lifecycle::About, Fault> {
@@ -139,11 +216,11 @@ impl Instance {
 
     pub(super) fn init(&mut self, link: &Link, settings_json: &str) -> Result<(), LoadError> {
         let link = lifecycle::Link {
-            name: link.name.clone(),
-            source_cluster: link.source_cluster.clone(),
-            target_cluster: link.target_cluster.clone(),
+            name: &link.name,
+            source_cluster: &link.source_cluster,
+            target_cluster: &link.target_cluster,
         };
-        self.ask(Question::Init, |exports, store| exports.lifecycle.call_init(store, &link, settings_json))?
+        self.ask(Question::Init, |exports, store| exports.lifecycle.call_init(store, link, settings_json))?
             .map_err(|problems| LoadError::Settings {
                 plugin: self.plugin.clone(),
                 problems: bounded(problems),
@@ -156,23 +233,8 @@ impl Instance {
         )
     }
 
-    /// The inner error is the plugin's own: it does not want this topic to be replicated.
-    pub(super) fn name_on_target(&mut self, topic: &str) -> Result<Result<String, String>, Fault> {
-        let question = Question::ToTarget(topic);
-        match self.ask(question, |exports, store| exports.naming.call_to_target(store, topic))? {
-            Ok(name) => self.checked(question, name).map(Ok),
-            Err(message) => Ok(Err(one_line(&message))),
-        }
-    }
-
-    pub(super) fn name_on_source(&mut self, topic: &str) -> Result<Option<String>, Fault> {
-        let question = Question::ToSource(topic);
-        let name = self.ask(question, |exports, store| exports.naming.call_to_source(store, topic))?;
-        name.map(|name| self.checked(question, name)).transpose()
-    }
-
     /// The one way in. The deadline counts from when it was set, so it is set before each call.
-    fn ask<T>(
+    pub(super) fn ask<T>(
         &mut self,
         question: Question<'_>,
         call: impl FnOnce(&Exports, &mut Store<State>) -> wasmtime::Result<T>,
@@ -187,15 +249,17 @@ impl Instance {
         answer.map_err(|error| scene(&self.plugin, question, self.limits, &mut self.store).fault(&error))
     }
 
-    fn checked(&self, question: Question<'_>, name: String) -> Result<String, Fault> {
-        if name.len() <= NAME_BYTES_MAX {
-            return Ok(name);
-        }
-        Err(Fault::BadAnswer {
+    pub(super) fn bad_answer(&self, question: Question<'_>, message: String) -> Fault {
+        Fault::BadAnswer { plugin: self.plugin.clone(), question: question.to_string(), message }
+    }
+
+    /// The plugin's own error, for the question as a whole.
+    pub(super) fn declined(&self, question: Question<'_>, message: &str) -> Fault {
+        Fault::Declined {
             plugin: self.plugin.clone(),
             question: question.to_string(),
-            message: format!("a name of {} bytes", name.len()),
-        })
+            message: one_line(message),
+        }
     }
 }
 

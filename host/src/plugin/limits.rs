@@ -50,23 +50,27 @@ impl Limits {
     }
 }
 
-/// wasmtime's limiter, and a note of whether it said no: the guest sees a failed allocation and usually ends in a
+/// wasmtime's limiter, a sum of what it granted, and a note of whether it said no: the guest sees a failed allocation and usually ends in a
 /// bare trap, which would hide the cause.
 pub(super) struct Limiter {
     limits: StoreLimits,
     pub(super) memory_denied: bool,
+    memory_bytes_max: usize,
+    /// What all memories of the instance have grown to.
+    pub(super) memory_bytes: usize,
 }
 
 impl Limiter {
     pub(super) fn new(limits: &Limits) -> Self {
+        let memory_bytes = limits.memory_bytes;
         let limits = StoreLimitsBuilder::new()
-            .memory_size(limits.memory_bytes)
+            .memory_size(memory_bytes)
             .table_elements(TABLE_ELEMENT_COUNT_MAX)
             .instances(PART_COUNT_MAX)
             .memories(PART_COUNT_MAX)
             .tables(PART_COUNT_MAX)
             .build();
-        Self { limits, memory_denied: false }
+        Self { limits, memory_denied: false, memory_bytes_max: memory_bytes, memory_bytes: 0 }
     }
 }
 
@@ -77,8 +81,14 @@ impl ResourceLimiter for Limiter {
         desired: usize,
         maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        let is_granted = self.limits.memory_growing(current, desired, maximum)?;
+        // Of all memories together: wasmtime's own limit holds for each.
+        let sum_bytes = self.memory_bytes.saturating_add(desired.saturating_sub(current));
+        let is_granted =
+            sum_bytes <= self.memory_bytes_max && self.limits.memory_growing(current, desired, maximum)?;
         self.memory_denied |= !is_granted;
+        if is_granted {
+            self.memory_bytes = sum_bytes;
+        }
         Ok(is_granted)
     }
 
@@ -117,6 +127,17 @@ mod tests {
         check(Duration::from_micros(1500), 3);
         check(Duration::ZERO, 2);
         check(Duration::MAX, u64::MAX / 2 + 1);
+    }
+
+    #[test]
+    fn memories_of_an_instance_share_one_limit() {
+        let mut limiter = Limiter::new(&Limits { memory_bytes: 100, ..Limits::default() });
+
+        assert!(limiter.memory_growing(0, 60, None).unwrap());
+        assert!(!limiter.memory_growing(0, 41, None).unwrap(), "of another memory");
+        assert!(limiter.memory_denied);
+        assert!(limiter.memory_growing(60, 100, None).unwrap());
+        assert_eq!(limiter.memory_bytes, 100);
     }
 
     #[test]

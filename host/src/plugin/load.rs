@@ -1,55 +1,28 @@
 //! From a file to a module that instances can be made of: read, check the names at its boundary, compile. All that
 //! can be wrong with it is a [`LoadError`].
 
+use std::borrow::Cow;
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use wasmtime::component::{Component, InstancePre};
 
+use super::builtin;
 use super::engine::Engine;
 use super::fault::Fault;
 use super::inspect::{Boundary, Interface, NoComponent, Unserved};
 use super::instance::State;
 use super::journal::one_line;
 
+/// Where a plugin's module is.
+pub use crate::config::PluginModule as ModuleSource;
+
 /// Larger files are not read. Compiled languages make tens of KB, JavaScript 12 MB, Python 18 MB.
 const MODULE_BYTES_MAX: u64 = 64 * 1024 * 1024;
-
-/// Built by the host's build script from plugins/.
-static DEFAULT_POLICY: &[u8] = include_bytes!(env!("TIDEGATE_DEFAULT_POLICY"));
-static IDENTITY_POLICY: &[u8] = include_bytes!(env!("TIDEGATE_IDENTITY_POLICY"));
-
-/// A plugin that the binary carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Builtin {
-    /// Names as MirrorMaker 2's `DefaultReplicationPolicy` gives them.
-    DefaultPolicy,
-    /// Names as MirrorMaker 2's `IdentityReplicationPolicy` gives them.
-    IdentityPolicy,
-}
-
-/// Where a plugin's module is.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum ModuleSource {
-    /// In the binary.
-    Builtin(Builtin),
-    /// In a file.
-    File(PathBuf),
-}
-
-impl fmt::Display for ModuleSource {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Builtin(Builtin::DefaultPolicy) => formatter.write_str("builtin:default-policy"),
-            Self::Builtin(Builtin::IdentityPolicy) => formatter.write_str("builtin:identity-policy"),
-            Self::File(path) => path.display().fmt(formatter),
-        }
-    }
-}
 
 /// What a plugin objects to in its settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +49,15 @@ pub enum LoadError {
     /// The file can't be read.
     #[error("could not read plugin {module}: {message}")]
     Read { module: String, message: String },
+    /// There is no such plugin in the binary.
+    #[error("tidegate carries no plugin {module}; it carries {}", builtin::list())]
+    UnknownBuiltin { module: String },
+    /// It is another module than the one that was pinned.
+    #[error(
+        "plugin {module} is not the module that sha256 pins: wanted {wanted}, found {found}; put that module back or, \
+         if the new one is right, pin its digest"
+    )]
+    Digest { module: String, wanted: String, found: String },
     /// The file is too large to be a plugin.
     #[error(
         "plugin {module} has more than {MODULE_BYTES_MAX} bytes, which no plugin needs; is it the right file?"
@@ -101,6 +83,12 @@ pub enum LoadError {
     /// It does not answer what it would be asked.
     #[error("plugin {module} exports no tidegate:plugin/{wanted}@0.1, {}", offered(offered_list))]
     MissingExport { module: String, wanted: &'static str, offered_list: Vec<String> },
+    /// It answers nothing that a flow asks.
+    #[error(
+        "plugin {module} exports none of the hooks topic-naming, selection, acl-mapping and records; \
+         is it a plugin of tidegate?"
+    )]
+    NoHook { module: String },
     /// The engine does not take it.
     #[error("plugin {module} does not compile: {message}")]
     Compile { module: String, message: String },
@@ -110,7 +98,10 @@ pub enum LoadError {
     /// The settings are no JSON object.
     #[error("the settings of plugin {module} must be one JSON object: {message}")]
     SettingsSyntax { module: String, message: String },
-    /// The plugin objects to its settings.
+    /// Its JSON Schema is of no use.
+    #[error("plugin {plugin} describes its settings by a JSON Schema that can't be used: {message}")]
+    Schema { plugin: String, message: String },
+    /// The settings are not as the plugin's schema says, or the plugin itself objects to them.
     #[error("plugin {plugin} can't work with its settings: {}", join(problems))]
     Settings { plugin: String, problems: Vec<SettingsProblem> },
     /// Its own test failed.
@@ -155,6 +146,7 @@ pub struct CompiledModule {
 /// What depends on the bytes alone.
 pub(super) struct Compiled {
     pub(super) digest: String,
+    pub(super) size_bytes: usize,
     pub(super) boundary: Boundary,
     pub(super) pre: InstancePre<State>,
 }
@@ -163,11 +155,7 @@ impl CompiledModule {
     /// Reads, checks and compiles. A plugin that exports only capabilities unknown here loads, and is refused where
     /// one is asked for.
     pub fn load(engine: &Engine, source: &ModuleSource) -> Result<Self, LoadError> {
-        match source {
-            ModuleSource::Builtin(Builtin::DefaultPolicy) => Self::compile(engine, source, DEFAULT_POLICY),
-            ModuleSource::Builtin(Builtin::IdentityPolicy) => Self::compile(engine, source, IDENTITY_POLICY),
-            ModuleSource::File(path) => Self::compile(engine, source, &read(path, source)?),
-        }
+        Self::compile(engine, &source.to_string(), &read_module(source)?)
     }
 
     /// SHA-256 of the module, 64 hexadecimal digits.
@@ -175,12 +163,11 @@ impl CompiledModule {
         &self.compiled.digest
     }
 
-    fn compile(engine: &Engine, source: &ModuleSource, bytes: &[u8]) -> Result<Self, LoadError> {
-        let module = source.to_string();
-        let digest = hex(&Sha256::digest(bytes));
+    pub(super) fn compile(engine: &Engine, module: &str, bytes: &[u8]) -> Result<Self, LoadError> {
+        let digest = digest(bytes);
         let compiled = match engine.compiled(&digest) {
             Some(compiled) => compiled,
-            None => engine.keep_compiled(&digest, compile(engine, &module, &digest, bytes)?),
+            None => engine.keep_compiled(&digest, compile(engine, module, &digest, bytes)?),
         };
         Ok(Self { engine: engine.clone(), name: module.into(), compiled })
     }
@@ -190,7 +177,18 @@ impl CompiledModule {
     }
 }
 
-fn read(path: &std::path::Path, source: &ModuleSource) -> Result<Vec<u8>, LoadError> {
+/// The module's bytes, bounded in size.
+pub fn read_module(source: &ModuleSource) -> Result<Cow<'static, [u8]>, LoadError> {
+    match source {
+        ModuleSource::Builtin(name) => match builtin::bytes(name) {
+            Some(bytes) => Ok(Cow::Borrowed(bytes)),
+            None => Err(LoadError::UnknownBuiltin { module: source.to_string() }),
+        },
+        ModuleSource::File(path) => read_file(path, source).map(Cow::Owned),
+    }
+}
+
+fn read_file(path: &Path, source: &ModuleSource) -> Result<Vec<u8>, LoadError> {
     let module = source.to_string();
     let unreadable =
         |error: std::io::Error| LoadError::Read { module: module.clone(), message: error.to_string() };
@@ -201,6 +199,20 @@ fn read(path: &std::path::Path, source: &ModuleSource) -> Result<Vec<u8>, LoadEr
         return Err(LoadError::TooLarge { module });
     }
     Ok(bytes)
+}
+
+/// What identifies a module: the SHA-256 of its bytes, 64 hexadecimal digits in lower case.
+pub fn digest(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// Before anything else is done with the bytes.
+pub(super) fn check_digest(module: &str, wanted: &str, bytes: &[u8]) -> Result<(), LoadError> {
+    let found = digest(bytes);
+    if wanted.eq_ignore_ascii_case(&found) {
+        return Ok(());
+    }
+    Err(LoadError::Digest { module: module.to_owned(), wanted: wanted.to_ascii_lowercase(), found })
 }
 
 /// Names first: a module that asks for what it won't get is not worth compiling, and the sentence is better.
@@ -221,7 +233,7 @@ fn compile(engine: &Engine, module: &str, digest: &str, bytes: &[u8]) -> Result<
         message: one_line(&format!("{error:#}")),
     })?;
     let pre = engine.linker().instantiate_pre(&component).map_err(|error| misfit(module, &error))?;
-    Ok(Compiled { digest: digest.to_owned(), boundary, pre })
+    Ok(Compiled { digest: digest.to_owned(), size_bytes: bytes.len(), boundary, pre })
 }
 
 pub(super) fn misfit(module: &str, error: &wasmtime::Error) -> LoadError {

@@ -1,6 +1,7 @@
 //! The seam between a chain and what answers it: one call of `records.process` in plain words and bytes. Instances of
 //! modules implement it, and so do plain Rust plugins in tests. What the words mean is fixed in plugin-sdk/wit.
 
+use std::fmt;
 use std::time::Duration;
 
 use super::fault::Fault;
@@ -100,4 +101,14 @@ pub struct CallFigures<'a> {
     pub memory_bytes: usize,
     /// Why there was no usable answer. The counts are 0 then, but for `records`.
     pub fault: Option<&'a Fault>,
+}
+
+impl fmt::Display for BatchWords<'_> {
+    /// `process(orders[3] offsets 812..=911)`; for the sentences of faults.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let offset = |delta: Option<&u32>| self.base_offset.saturating_add(i64::from(*delta.unwrap_or(&0)));
+        let last = self.recs.len().saturating_sub(RECORD_WORDS as usize);
+        let (first, last) = (offset(self.recs.first()), offset(self.recs.get(last)));
+        write!(formatter, "process({}[{}] offsets {first}..={last})", self.topic, self.partition)
+    }
 }

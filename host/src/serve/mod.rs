@@ -1,5 +1,5 @@
-//! HTTP on loopback: health, metrics and the status that `tidegate status` and programs read. Reads only; nothing here
-//! changes anything.
+//! HTTP, on loopback unless configured: health, metrics, the status that `tidegate status` and programs read, and orders for
+//! flows ([`api`]), which need the token ([`token`]).
 //!
 //! | path | answer |
 //! |---|---|
@@ -7,9 +7,13 @@
 //! | `/health/ready` | 200 when every flow runs, else 503 with the flows that don't |
 //! | `/metrics` | Prometheus text |
 //! | `/api/v1/status` | [`view::StatusView`] as JSON |
+//! | `/api/v1/flows/…` | see [`api`] |
 
+pub mod api;
 mod metrics;
+pub mod orders;
 pub mod rates;
+pub mod token;
 pub mod view;
 
 use std::net::SocketAddr;
@@ -24,6 +28,7 @@ use axum::routing::get;
 use axum::{Json, Router};
 use tokio::net::TcpListener;
 
+use self::api::Api;
 use self::rates::Rates;
 use self::view::StatusView;
 use crate::status::{FlowState, Registry};
@@ -63,12 +68,13 @@ impl Watched {
     }
 }
 
-/// Listens. An address that is no loopback needs a token, which this version does not check yet, so it is refused.
-pub async fn bind(listen: SocketAddr) -> anyhow::Result<TcpListener> {
+/// Listens. Another address than a loopback one is for those who named a token file (`tidegate.http.token.file`): a token that
+/// was made by itself is not known where others ask from.
+pub async fn bind(listen: SocketAddr, has_token_file: bool) -> anyhow::Result<TcpListener> {
     anyhow::ensure!(
-        listen.ip().is_loopback(),
-        "tidegate.http.listen = {listen} is not a loopback address; without access control only loopback is served: \
-         use 127.0.0.1:{} and a proxy that checks who asks",
+        listen.ip().is_loopback() || has_token_file,
+        "tidegate.http.listen = {listen} is not a loopback address; others are served with a token alone: set \
+         tidegate.http.token.file, or listen on 127.0.0.1:{}",
         listen.port()
     );
     TcpListener::bind(listen).await.with_context(|| {
@@ -77,8 +83,9 @@ pub async fn bind(listen: SocketAddr) -> anyhow::Result<TcpListener> {
 }
 
 /// Serves until the future is dropped.
-pub async fn serve(listener: TcpListener, watched: Arc<Watched>) -> anyhow::Result<()> {
-    axum::serve(listener, router(watched)).await.context("the HTTP server stopped")
+pub async fn serve(listener: TcpListener, watched: Arc<Watched>, api: Api) -> anyhow::Result<()> {
+    let router = api::guarded(router(watched).merge(api::routes(api.clone())), api);
+    axum::serve(listener, router).await.context("the HTTP server stopped")
 }
 
 fn router(watched: Arc<Watched>) -> Router {

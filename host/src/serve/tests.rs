@@ -73,11 +73,11 @@ async fn readiness_names_the_flow_that_is_not_ready() {
 }
 
 #[tokio::test]
-async fn only_loopback_is_served() {
-    let problem = bind("0.0.0.0:8642".parse().unwrap()).await.unwrap_err().to_string();
+async fn only_loopback_is_served_without_a_token_file() {
+    let problem = bind("0.0.0.0:8642".parse().unwrap(), false).await.unwrap_err().to_string();
     assert_eq!(
         problem,
-        "tidegate.http.listen = 0.0.0.0:8642 is not a loopback address; without access control only loopback is \
-         served: use 127.0.0.1:8642 and a proxy that checks who asks"
+        "tidegate.http.listen = 0.0.0.0:8642 is not a loopback address; others are served with a token alone: set \
+         tidegate.http.token.file, or listen on 127.0.0.1:8642"
     );
 }

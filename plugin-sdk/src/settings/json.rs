@@ -80,15 +80,15 @@ impl Reader<'_> {
 
     fn wants(&self, wanted: &str) -> String {
         if self.peek().is_none() {
-            return format!("is not JSON: the text ends where {wanted} should be");
+            return ["is not JSON: the text ends where ", wanted, " should be"].concat();
         }
-        format!("is not JSON: at byte {} {wanted} should be", self.at)
+        ["is not JSON: at byte ", &self.at.to_string(), " ", wanted, " should be"].concat()
     }
 
     fn value(&mut self, depth: usize) -> Result<Value, String> {
         self.skip_blanks();
         if depth > DEPTH_MAX {
-            return Err(format!("is nested deeper than {DEPTH_MAX} levels at byte {}", self.at));
+            return Err(["is nested deeper than 64 levels at byte ", &self.at.to_string()].concat());
         }
         match self.peek() {
             Some(b'{') => self.object(depth),
@@ -124,7 +124,7 @@ impl Reader<'_> {
             }
             let name = self.string()?;
             if fields.iter().any(|(field, _)| *field == name) {
-                return Err(format!("has the field \"{name}\" twice"));
+                return Err(["has the field \"", &name, "\" twice"].concat());
             }
             if !self.take(b':') {
                 return Err(self.wants("':'"));
@@ -234,7 +234,8 @@ impl Reader<'_> {
                 code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
             }
         }
-        char::from_u32(code).ok_or_else(|| format!("is not JSON: half a surrogate pair at byte {start}"))
+        char::from_u32(code)
+            .ok_or_else(|| ["is not JSON: half a surrogate pair at byte ", &start.to_string()].concat())
     }
 
     fn hex4(&mut self) -> Result<u32, String> {

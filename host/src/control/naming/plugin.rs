@@ -7,7 +7,7 @@ use anyhow::Context;
 use super::{Naming, TopicNaming};
 use crate::config::{FlowConfig, NamingConfig, NamingModule};
 use crate::names::ClusterAlias;
-use crate::plugin::{Builtin, Engine, Limits, Link, ModuleSource, NamingPlugin};
+use crate::plugin::{Engine, Limits, Link, ModuleSource, NamingPlugin};
 
 impl TopicNaming for NamingPlugin {
     fn name(&self) -> &str {
@@ -54,8 +54,8 @@ fn load(engine: &Engine, flow: &FlowConfig, source: &ClusterAlias) -> anyhow::Re
 
 fn module_source(module: &NamingModule) -> ModuleSource {
     match module {
-        NamingModule::DefaultPolicy => ModuleSource::Builtin(Builtin::DefaultPolicy),
-        NamingModule::IdentityPolicy => ModuleSource::Builtin(Builtin::IdentityPolicy),
+        NamingModule::DefaultPolicy => ModuleSource::Builtin("default-policy".to_owned()),
+        NamingModule::IdentityPolicy => ModuleSource::Builtin("identity-policy".to_owned()),
         NamingModule::File(path) => ModuleSource::File(path.clone()),
     }
 }

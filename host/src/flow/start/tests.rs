@@ -88,6 +88,7 @@ impl Stage {
             clusters: self.config.clusters.clone(),
             registry: Arc::default(),
             engine: self.engine.clone(),
+            orders: std::sync::Arc::default(),
             node: Arc::new(NodeIdentity::acquire(self.folder.path()).unwrap()),
             reverse_is_enabled: false,
         };
