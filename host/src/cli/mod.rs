@@ -71,7 +71,7 @@ struct ProcessArguments {
     /// Relay threads a flow (tidegate.workers).
     #[arg(long, value_name = "N")]
     workers: Option<String>,
-    /// Data that one worker may hold, in MiB (tidegate.worker.buffer.mb) [default: 32]
+    /// Data that one worker may hold, in MiB (tidegate.worker.buffer.mb) [default: 16]
     #[arg(long, value_name = "N")]
     worker_buffer_mb: Option<String>,
     /// Where the node's identity is kept (tidegate.cache.dir).
@@ -89,6 +89,13 @@ struct ProcessArguments {
     /// Wait while a running MirrorMaker 2 holds the flow, instead of ending (tidegate.wait.for.mirror.maker).
     #[arg(long)]
     wait_for_mirror_maker: bool,
+    /// File with the token that who changes something must show (tidegate.http.token.file); made when absent
+    /// [default: http.token in the cache folder]
+    #[arg(long, value_name = "FILE")]
+    http_token_file: Option<String>,
+    /// Swap a plugin in when its module file changes (tidegate.plugins.watch).
+    #[arg(long)]
+    plugins_watch: bool,
 }
 
 #[derive(Debug, Args)]
@@ -203,6 +210,8 @@ impl ProcessArguments {
             start_timeout_ms: self.start_timeout_ms.clone(),
             stop_timeout_ms: self.stop_timeout_ms.clone(),
             wait_for_mirror_maker: self.wait_for_mirror_maker.then(|| "true".to_owned()),
+            http_token_file: self.http_token_file.clone(),
+            plugins_watch: self.plugins_watch.then(|| "true".to_owned()),
         }
     }
 }
@@ -219,7 +228,7 @@ mod tests {
     #[test]
     fn every_setting_of_the_process_has_its_flag() {
         let line = "tidegate run f --http-listen 127.0.0.1:1 --workers 2 --worker-buffer-mb 3 --cache-dir c --log-format json \
-                    --start-timeout-ms 4 --stop-timeout-ms 5 --wait-for-mirror-maker";
+                    --start-timeout-ms 4 --stop-timeout-ms 5 --wait-for-mirror-maker --http-token-file t --plugins-watch";
         let Command::Run(arguments) = Cli::try_parse_from(line.split(' ')).unwrap().command else {
             panic!("run is another command")
         };
@@ -235,6 +244,8 @@ mod tests {
                 start_timeout_ms: text("4"),
                 stop_timeout_ms: text("5"),
                 wait_for_mirror_maker: text("true"),
+                http_token_file: text("t"),
+                plugins_watch: text("true"),
             }
         );
     }
