@@ -25,7 +25,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::{debug, info, warn};
 
-use self::decision::{Decision, DecisionId, Occasion};
+use self::decision::{Decision, DecisionId};
 pub use self::failure::FlowFailure;
 pub use self::moment::rfc3339;
 use self::ownership::{OwnedSlot, Ownership};
@@ -33,12 +33,12 @@ use self::policies::Ready;
 use self::reports::Report;
 use self::start::{Begun, Started};
 pub use self::start::{FlowSetting, has_way_back, look_once};
-use self::swap::Policies;
+use self::swap::{Made, Policies};
 use self::workers::Workers;
 use crate::cluster::{MembershipEvent, read_positions};
 use crate::control::{Event, Pace, Plan, Round};
 use crate::names::{Slot, SourceOffset, SourcePartition, TopicName};
-use crate::serve::orders::{Answer, FlowOrder, SwapView};
+use crate::serve::orders::FlowOrder;
 use crate::status::{FlowState, FlowStats};
 
 /// Pause before stored positions are asked for again after that failed, in milliseconds.
@@ -65,12 +65,7 @@ enum Done {
         slots: Vec<Slot>,
     },
     /// A generation of plugins was made ready here, or can't be.
-    Made {
-        made: anyhow::Result<Box<Ready>>,
-        occasion: Occasion,
-        answer: Option<Answer<SwapView>>,
-        started: Instant,
-    },
+    Made(Box<Made>),
     /// A decision about plugins was written, or could not be.
     DecisionWritten {
         id: DecisionId,
@@ -295,10 +290,11 @@ impl FlowLoop {
             }
             Done::Round(round, end) => {
                 self.round = Some(round);
-                self.give_naming();
+                self.give_policies();
+                self.take_deferred();
                 self.take_round(end).await?;
             }
-            Done::Made { made, occasion, answer, started } => self.take_made(made, occasion, answer, started),
+            Done::Made(made) => self.take_made(*made),
             Done::DecisionWritten { id, end } => self.take_written(&id, end),
             Done::Followed { decision, made } => self.take_followed(*decision, made).await,
             Done::Taken(report) => self.report(*report),
@@ -307,12 +303,12 @@ impl FlowLoop {
         Ok(())
     }
 
-    /// A new naming plugin answers from the next round on.
-    fn give_naming(&mut self) {
+    /// New plugins answer the control loop's questions from the next round on.
+    fn give_policies(&mut self) {
         if let Some(round) = &mut self.round
-            && let Some(naming) = self.policies.new_naming.take()
+            && let Some(hooks) = self.policies.new_hooks.take()
         {
-            round.take_naming(naming);
+            round.take_policies(hooks);
         }
     }
 

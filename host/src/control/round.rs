@@ -122,11 +122,6 @@ impl Round {
         apply(&self.source, &self.target, &self.flow, plan).await
     }
 
-    /// Names topics by another plugin from now on; what it called them before is forgotten.
-    pub fn take_naming(&mut self, naming: Naming) {
-        self.naming = naming;
-    }
-
     /// The flow's settings.
     pub fn flow(&self) -> &FlowConfig {
         &self.flow

@@ -28,7 +28,7 @@ pub(super) struct First {
 /// Loads what the file says.
 pub(super) async fn load_file(loader: &Loader) -> anyhow::Result<Loaded> {
     let loader = loader.clone();
-    blocking(move || loader.load(of_file(&loader.flow)?, &Modules::new())).await
+    blocking(move || loader.load(of_file(&loader.flow), &Modules::new())).await
 }
 
 /// Chooses between the file and the last decision, and makes it ready.
@@ -65,7 +65,7 @@ pub(super) async fn first(
         }
     };
     let (loader, number) = (loader.clone(), decision.generation);
-    let ready = blocking(move || loader.ready(number, loaded, None)).await?;
+    let ready = blocking(move || loader.ready(number, loaded)).await?;
     Ok(First { ready, decision, must_write, fingerprint })
 }
 

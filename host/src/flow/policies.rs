@@ -8,8 +8,8 @@ use anyhow::{Context, bail, ensure};
 use bytes::Bytes;
 
 use super::decision::{DecidedPlugin, ModuleIdentity};
-use crate::config::{FlowConfig, NAMING_PLUGIN_NAME, NamingConfig, NamingModule, NameList, OnFault, PluginConfig, PluginModule, TopicFilter};
-use crate::control::{Naming, TopicNaming};
+use crate::config::{FlowConfig, NAMING_PLUGIN_NAME, OnFault, PluginConfig, PluginModule};
+use crate::control::{Naming, Policies, TopicNaming};
 use crate::names::ClusterAlias;
 use crate::plugin::{
     CALL_TIME_BOUNDS_NS, Chain, ChainPlugin, Engine, FaultKind, Link, LoadedPlugin, read_module,
@@ -35,28 +35,9 @@ pub(super) struct Wanted {
 }
 
 /// What the configuration file says: the list, and behind it the naming plugin.
-pub(super) fn of_file(flow: &FlowConfig) -> anyhow::Result<Vec<Wanted>> {
-    let configs = flow.plugins.iter().cloned().chain([naming_config(&flow.naming)?]);
-    Ok(configs.map(|config| Wanted { config, origin: Origin::Config }).collect())
-}
-
-fn naming_config(naming: &NamingConfig) -> anyhow::Result<PluginConfig> {
-    let module = match &naming.module {
-        NamingModule::DefaultPolicy => PluginModule::Builtin("default-policy".to_owned()),
-        NamingModule::IdentityPolicy => PluginModule::Builtin("identity-policy".to_owned()),
-        NamingModule::File(path) => PluginModule::File(path.clone()),
-    };
-    let list = |expressions: &[&str]| NameList::parse(expressions).map_err(anyhow::Error::msg);
-    Ok(PluginConfig {
-        name: NAMING_PLUGIN_NAME.to_owned(),
-        module,
-        sha256: None,
-        settings_json: naming.settings_json.clone(),
-        topics: TopicFilter { include: list(&[".*"])?, exclude: list(&[])? },
-        on_fault: OnFault::Pause,
-        deadline: naming.deadline,
-        memory_bytes: naming.memory_bytes,
-    })
+pub(super) fn of_file(flow: &FlowConfig) -> Vec<Wanted> {
+    let configs = flow.plugins.iter().cloned().chain([flow.naming.as_plugin()]);
+    configs.map(|config| Wanted { config, origin: Origin::Config }).collect()
 }
 
 /// The bytes of modules, by their digests.
@@ -87,8 +68,8 @@ pub(super) struct Ready {
     pub(super) loaded: Loaded,
     /// One for each worker.
     pub(super) chains: Vec<Chain>,
-    /// A new one, if another plugin than before names topics.
-    pub(super) naming: Option<Naming>,
+    /// For the control loop.
+    pub(super) policies: Policies,
 }
 
 impl Loader {
@@ -133,24 +114,34 @@ impl Loader {
         Ok(Arc::new(plugin))
     }
 
-    /// Makes the workers' instances, and those that name topics unless `namer` names them already. Blocks.
-    pub(super) fn ready(
-        &self,
-        number: u64,
-        loaded: Loaded,
-        namer: Option<&Arc<LoadedPlugin>>,
-    ) -> anyhow::Result<Ready> {
+    /// Makes the workers' instances, and those that the control loop asks. Blocks.
+    pub(super) fn ready(&self, number: u64, loaded: Loaded) -> anyhow::Result<Ready> {
         let chains = (0..self.worker_count.max(1))
-            .map(|_| loaded.chain(number))
+            .map(|_| loaded.chain(number, None))
             .collect::<anyhow::Result<Vec<_>>>()?;
-        let own = loaded.namer()?;
-        let is_known = namer.is_some_and(|known| Arc::ptr_eq(known, own));
-        let naming = if is_known { None } else { Some(self.naming(&loaded, own)?) };
-        Ok(Ready { number, loaded, chains, naming })
+        let wants_quarantine = loaded.listed().any(|plugin| plugin.config.on_fault == OnFault::Quarantine);
+        let mut policies = Policies::new(self.naming(&loaded)?).wanting_quarantine(wants_quarantine);
+        for plugin in loaded.listed() {
+            if plugin.hooks.selection {
+                policies = policies.selecting(&plugin.config.name, plugin.selection());
+            }
+            if plugin.hooks.acl_mapping {
+                policies = policies.mapping(&plugin.config.name, plugin.acl_mapping());
+            }
+        }
+        Ok(Ready { number, loaded, chains, policies })
     }
 
     /// What names topics, for this flow and in the place of each other cluster of the file.
-    fn naming(&self, loaded: &Loaded, own: &Arc<LoadedPlugin>) -> anyhow::Result<Naming> {
+    fn naming(&self, loaded: &Loaded) -> anyhow::Result<Naming> {
+        let own = loaded.namer()?;
+        let is_listed = own.config.name != NAMING_PLUGIN_NAME;
+        ensure!(
+            !is_listed || !self.flow.naming.is_explicit,
+            "plugin \"{}\" names topics, and the file names another for that; take one of them out of the file \
+             (tidegate.plugins, or replication.policy.class and tidegate.naming.module)",
+            own.config.name
+        );
         let context = || format!("could not load the naming plugin of flow {}", self.flow.name);
         let config = &own.config;
         let mut others: BTreeMap<ClusterAlias, Box<dyn TopicNaming>> = BTreeMap::new();
@@ -222,14 +213,17 @@ impl Loaded {
         }
     }
 
-    /// A chain of the plugins that edit records; instances of its own.
-    pub(super) fn chain(&self, number: u64) -> anyhow::Result<Chain> {
-        let editors = self.plugins.iter().filter(|plugin| plugin.config.name != NAMING_PLUGIN_NAME);
-        let stages = editors.filter_map(chain_plugin).collect();
+    /// A chain of the plugins that edit records; instances of its own. `on_fault` in place of each plugin's.
+    pub(super) fn chain(&self, number: u64, on_fault: Option<OnFault>) -> anyhow::Result<Chain> {
+        let stage = |plugin| {
+            let stage = chain_plugin(plugin)?;
+            Some(ChainPlugin { on_fault: on_fault.unwrap_or(stage.on_fault), ..stage })
+        };
+        let stages = self.listed().filter_map(stage).collect();
         Chain::of(number, stages).context("could not start the chain")
     }
 
-    /// The plugins that can narrow what is copied, and those that map access rules.
+    /// The plugins of the list.
     pub(super) fn listed(&self) -> impl Iterator<Item = &Arc<LoadedPlugin>> {
         self.plugins.iter().filter(|plugin| plugin.config.name != NAMING_PLUGIN_NAME)
     }

@@ -15,7 +15,7 @@ use super::book::Book;
 use super::failure::{FlowFailure, Setback};
 use super::first::{first, load_file};
 use super::patience::{Patience, RETRY_MS};
-use super::policies::Loader;
+use super::policies::{Loader, Ready};
 use super::swap::Policies;
 use super::tail::{follow, read_all};
 use crate::cluster::{
@@ -107,8 +107,8 @@ pub(super) async fn start(setting: &FlowSetting) -> Result<Begun, FlowFailure> {
     let records = follow(target.clone(), name.clone(), reader);
     let log = PluginsLog::new(&target, &name.source, flow.positions.replication_factor);
     let (policies, ready) = Policies::new(loader, first, book, log, records);
-    let naming = ready.naming.context("no plugin names topics").map_err(FlowFailure::Internal)?;
-    let mut round = Box::new(Round::new(flow.clone(), source.clone(), target.clone(), naming));
+    let Ready { chains, policies: hooks, .. } = ready;
+    let mut round = Box::new(Round::new(flow.clone(), source.clone(), target.clone(), hooks));
     refuse_same_cluster(&mut round, &patience).await?;
     let PositionsTopic { slot_count, is_new } = match early {
         Some(topic) => topic,
@@ -130,7 +130,7 @@ pub(super) async fn start(setting: &FlowSetting) -> Result<Begun, FlowFailure> {
     let (membership, events) = Membership::start(options, target.client().clone());
     info!(flow = %name, slots = slot_count, "flow starts");
     let started = Started { source, target, slot_count, positions_topic, membership, events };
-    Ok(Begun { started, round, policies, chains: ready.chains, must_write })
+    Ok(Begun { started, round, policies, chains, must_write })
 }
 
 /// What was decided about the flow's plugins, and where to read on.

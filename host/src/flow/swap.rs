@@ -17,7 +17,7 @@ use super::reports::Report;
 use super::{Done, FlowLoop};
 use crate::cluster::{LogRecord, PluginsKey, PluginsLog, SHARED_MODULE_BYTES_MAX};
 use crate::config::{PluginConfig, PluginModule};
-use crate::control::Naming;
+use crate::control::{Policies as Hooks, renames};
 use crate::names::SourcePartition;
 use crate::plugin::LoadError;
 use crate::serve::orders::{
@@ -58,7 +58,18 @@ pub(super) struct Policies {
     following: Option<DecisionId>,
     waiting: Vec<Waiting>,
     /// For the round, when it comes home.
-    pub(super) new_naming: Option<Naming>,
+    pub(super) new_hooks: Option<Hooks>,
+    /// What must be compared with the round's names, when it comes home.
+    deferred: Option<Box<Made>>,
+}
+
+/// A generation that was made ready, or can't be.
+pub(super) struct Made {
+    ready: anyhow::Result<Box<Ready>>,
+    occasion: Occasion,
+    force: bool,
+    answer: Option<Answer<SwapView>>,
+    started: Instant,
 }
 
 /// Somebody who wants to know what came of a decision.
@@ -94,9 +105,8 @@ impl Policies {
         log: PluginsLog,
         records: mpsc::Receiver<Vec<LogRecord>>,
     ) -> (Self, Ready) {
-        let First { ready, decision, must_write, fingerprint } = first;
+        let First { ready, decision, fingerprint, .. } = first;
         let is_unwritten = book.last().is_none_or(|last| last.id() != decision.id());
-        debug_assert!(!must_write || is_unwritten);
         let policies = Self {
             loader,
             decision,
@@ -110,7 +120,8 @@ impl Policies {
             prepared: None,
             following: None,
             waiting: Vec::new(),
-            new_naming: None,
+            new_hooks: None,
+            deferred: None,
         };
         (policies, ready)
     }
@@ -291,7 +302,6 @@ impl FlowLoop {
         let force = proposal.force;
         self.tasks.spawn(async move {
             let made = async {
-                let namer = running.namer()?.clone();
                 let loaded = match loading {
                     Loading::Plugins(wanted) => {
                         let (loader, known) = (loader.clone(), running.modules.clone());
@@ -303,38 +313,28 @@ impl FlowLoop {
                 };
                 let is_same = loaded.decided() == running.decided();
                 anyhow::ensure!(force || is_back || !is_same, Nothing);
-                blocking(move || loader.ready(number, loaded, Some(&namer))).await
+                blocking(move || loader.ready(number, loaded)).await
             };
-            let made = made.await;
-            Done::Made { made: made.map(Box::new), occasion, answer, started }
+            let ready = made.await.map(Box::new);
+            Done::Made(Box::new(Made { ready, occasion, force, answer, started }))
         });
     }
 
     /// What was made ready is written down; it runs when it is read back.
-    pub(super) fn take_made(
-        &mut self,
-        made: anyhow::Result<Box<Ready>>,
-        occasion: Occasion,
-        answer: Option<Answer<SwapView>>,
-        started: Instant,
-    ) {
-        let ready = match made {
+    pub(super) fn take_made(&mut self, made: Made) {
+        if made.ready.is_ok() && self.round.is_none() {
+            // It is to be asked what topics are called now.
+            self.policies.deferred = Some(Box::new(made));
+            return;
+        }
+        let Made { ready, occasion, force, answer, started } = made;
+        let ready = ready.and_then(|mut ready| match self.renames(&mut ready) {
+            renames if force || renames.is_empty() => Ok(ready),
+            renames => Err(Renames(renames.join("; ")).into()),
+        });
+        let ready = match ready {
             Ok(ready) => ready,
-            Err(problem) => {
-                self.policies.making = None;
-                warn!(flow = %self.setting.flow.name, problem = format!("{problem:#}"), "plugins stay as they are");
-                let refused = match problem.downcast_ref::<Nothing>() {
-                    Some(nothing) => {
-                        NoAnswer::new(NoAnswerKind::Conflict, nothing.to_string(), "give another module or other settings")
-                    }
-                    None => unusable(&problem),
-                };
-                match answer {
-                    Some(answer) => send(answer, Err(refused)),
-                    None => self.stats.set_error(now_ms(), refused.to_string()),
-                }
-                return;
-            }
+            Err(problem) => return self.refuse(&problem, answer),
         };
         let name = &self.setting.flow.name;
         let decision = Decision::new(name, ready.number, occasion, ready.loaded.decided());
@@ -350,6 +350,43 @@ impl FlowLoop {
         if let Some(answer) = answer {
             let deadline = started + Duration::from_millis(REPORTS_MS_MAX);
             self.policies.waiting.push(Waiting { id, answer, started, deadline });
+        }
+    }
+
+    /// What waited for the round.
+    pub(super) fn take_deferred(&mut self) {
+        if let Some(made) = self.policies.deferred.take() {
+            self.take_made(*made);
+        }
+    }
+
+    /// Copied topics that would be called otherwise.
+    fn renames(&mut self, ready: &mut Ready) -> Vec<String> {
+        let Some(round) = &mut self.round else { return Vec::new() };
+        let same = |one: &Loaded, other: &Loaded| match (one.namer(), other.namer()) {
+            (Ok(one), Ok(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        };
+        if same(&ready.loaded, &self.policies.loaded) {
+            return Vec::new();
+        }
+        let copied: Vec<_> = round.copied_topics().cloned().collect();
+        renames(round.naming(), ready.policies.naming(), copied.iter()).iter().map(ToString::to_string).collect()
+    }
+
+    fn refuse(&mut self, problem: &anyhow::Error, answer: Option<Answer<SwapView>>) {
+        self.policies.making = None;
+        warn!(flow = %self.setting.flow.name, problem = format!("{problem:#}"), "plugins stay as they are");
+        let refused = if let Some(nothing) = problem.downcast_ref::<Nothing>() {
+            NoAnswer::new(NoAnswerKind::Conflict, nothing.to_string(), "give another module or other settings")
+        } else if let Some(renames) = problem.downcast_ref::<Renames>() {
+            NoAnswer::new(NoAnswerKind::Conflict, renames.to_string(), "if that is what you want, swap with --force")
+        } else {
+            unusable(problem)
+        };
+        match answer {
+            Some(answer) => send(answer, Err(refused)),
+            None => self.stats.set_error(now_ms(), refused.to_string()),
         }
     }
 
@@ -457,10 +494,9 @@ impl FlowLoop {
         let target = self.started.target.clone();
         self.tasks.spawn(async move {
             let made = async {
-                let namer = running.namer()?.clone();
                 let number = decision.generation;
                 let loaded = load_decision(&loader, &decision, &running, &book, &target).await?;
-                blocking(move || loader.ready(number, loaded, Some(&namer))).await
+                blocking(move || loader.ready(number, loaded)).await
             };
             let made = made.await.map(Box::new);
             Done::Followed { decision: Box::new(decision), made }
@@ -492,10 +528,8 @@ impl FlowLoop {
         info!(flow = %name, generation = number, kind = decision.kind.word(), who = %decision.who, what = decision.what, "plugins change");
         let answers = self.workers.take_chains(ready.chains).await;
         self.stats.set_plugins(ready.loaded.figures(number));
-        if ready.naming.is_some() {
-            self.policies.new_naming = ready.naming;
-            self.give_naming();
-        }
+        self.policies.new_hooks = Some(ready.policies);
+        self.give_policies();
         // Selection and names may answer otherwise now.
         self.round_due = Some(Instant::now());
         let report = self.empty_report(decision.id());
@@ -584,6 +618,11 @@ enum Loading {
     Plugins(Vec<Wanted>),
     Decision(Box<Decision>, Book),
 }
+
+/// A proposal that would rename topics that are copied already.
+#[derive(Debug, thiserror::Error)]
+#[error("copied topics would be called otherwise: {0}")]
+struct Renames(String);
 
 /// A proposal that changes nothing.
 #[derive(Debug, thiserror::Error)]
