@@ -10,10 +10,13 @@ mod orders;
 mod ownership;
 mod patience;
 mod policies;
+mod quarantine;
 mod reports;
 mod start;
 mod swap;
 mod tail;
+mod trial;
+mod watch;
 mod workers;
 
 use std::collections::BTreeMap;
@@ -34,11 +37,12 @@ use self::reports::Report;
 use self::start::{Begun, Started};
 pub use self::start::{FlowSetting, has_way_back, look_once};
 use self::swap::{Made, Policies};
+use self::watch::{Changed, Watch};
 use self::workers::Workers;
 use crate::cluster::{MembershipEvent, read_positions};
 use crate::control::{Event, Pace, Plan, Round};
 use crate::names::{Slot, SourceOffset, SourcePartition, TopicName};
-use crate::serve::orders::FlowOrder;
+use crate::serve::orders::{Answer, FlowOrder, TrialView};
 use crate::status::{FlowState, FlowStats};
 
 /// Pause before stored positions are asked for again after that failed, in milliseconds.
@@ -78,6 +82,16 @@ enum Done {
     },
     /// The workers have taken a generation.
     Taken(Box<Report>),
+    /// A trial has ended.
+    Tried {
+        end: anyhow::Result<TrialView>,
+        answer: Answer<TrialView>,
+    },
+    /// Module files were looked at.
+    Watched {
+        watch: Watch,
+        changed: Vec<Changed>,
+    },
     /// Whoever waited was answered.
     Nothing,
 }
@@ -102,6 +116,8 @@ struct FlowLoop {
     summary: Vec<String>,
     policies: Policies,
     orders: mpsc::Receiver<FlowOrder>,
+    /// Trials that are running.
+    trial_count: usize,
 }
 
 /// Runs a flow until `stop` says so (Ok), or until it can't go on.
@@ -152,11 +168,13 @@ impl FlowLoop {
             summary: Vec::new(),
             policies,
             orders,
+            trial_count: 0,
             setting,
         };
         if must_write {
             flow.write_first();
         }
+        flow.watch_files(Watch::default());
         Ok(flow)
     }
 
@@ -298,6 +316,8 @@ impl FlowLoop {
             Done::DecisionWritten { id, end } => self.take_written(&id, end),
             Done::Followed { decision, made } => self.take_followed(*decision, made).await,
             Done::Taken(report) => self.report(*report),
+            Done::Tried { end, answer } => self.take_tried(end, answer),
+            Done::Watched { watch, changed } => self.take_watched(watch, changed),
             Done::Nothing => {}
         }
         Ok(())

@@ -104,7 +104,8 @@ impl fmt::Debug for PluginConfig {
 }
 
 /// The cluster on which quarantined records are kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum QuarantineSide {
     /// Where they come from, so that nothing crosses that a policy could not judge.
     #[default]

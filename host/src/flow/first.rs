@@ -21,8 +21,8 @@ pub(super) struct First {
     pub(super) decision: Decision,
     /// The decision is to be written down.
     pub(super) must_write: bool,
-    /// What the configuration file says, as a digest.
-    pub(super) fingerprint: String,
+    /// What the configuration file says.
+    pub(super) file: Vec<DecidedPlugin>,
 }
 
 /// Loads what the file says.
@@ -58,15 +58,15 @@ pub(super) async fn first(
                 who: Who { user: "file".to_owned(), host: "-".to_owned() },
                 at_ms: now_ms(),
                 node: node.to_owned(),
-                fingerprint: fingerprint.clone(),
+                fingerprint,
                 what: "the configuration file".to_owned(),
             };
-            (Decision::new(&flow.name, generation, occasion, of_file), file, is_written)
+            (Decision::new(&flow.name, generation, occasion, of_file.clone()), file, is_written)
         }
     };
     let (loader, number) = (loader.clone(), decision.generation);
     let ready = blocking(move || loader.ready(number, loaded)).await?;
-    Ok(First { ready, decision, must_write, fingerprint })
+    Ok(First { ready, decision, must_write, file: of_file })
 }
 
 /// Loads the plugins of a decision. Those that `running` has just so are used again; modules come from there, from the files

@@ -20,9 +20,9 @@ impl FlowLoop {
             FlowOrder::Swap(wish, answer) => self.begin_swap(&wish, answer),
             FlowOrder::Rollback(wish, answer) => self.begin_rollback(&wish, answer),
             FlowOrder::Resume(wish, answer) => self.resume(wish, answer).await,
-            FlowOrder::Trial(_, answer) => send(answer, Err(not_yet())),
-            FlowOrder::Quarantine(_, _, answer) => send(answer, Err(not_yet())),
-            FlowOrder::Replay(_, answer) => send(answer, Err(not_yet())),
+            FlowOrder::Trial(wish, answer) => self.begin_trial(&wish, answer),
+            FlowOrder::Quarantine(wish, with_content, answer) => self.show_quarantine(wish, with_content, answer),
+            FlowOrder::Replay(wish, answer) => self.replay_quarantine(wish, answer),
         }
     }
 
@@ -47,10 +47,6 @@ impl FlowLoop {
             Done::Nothing
         });
     }
-}
-
-fn not_yet() -> NoAnswer {
-    NoAnswer::new(NoAnswerKind::Unavailable, "this version does not know this order yet", "use a later one")
 }
 
 fn parse(name: &PartitionName) -> Result<SourcePartition, NoAnswer> {

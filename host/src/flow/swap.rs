@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use tracing::{info, warn};
 
 use super::book::{Book, News};
-use super::decision::{Decision, DecisionId, Kind, Occasion};
+use super::decision::{DecidedPlugin, Decision, DecisionId, Kind, Occasion, fingerprint};
 use super::first::{First, blocking, load_decision};
 use super::policies::{Loaded, Loader, Modules, Origin, Ready, Wanted};
 use super::reports::Report;
@@ -45,8 +45,8 @@ pub(super) struct Policies {
     pub(super) loaded: Loaded,
     /// It does not stand in the log yet.
     is_unwritten: bool,
-    /// What the configuration file says, as a digest.
-    fingerprint: String,
+    /// What the configuration file says.
+    pub(super) file: Vec<DecidedPlugin>,
     pub(super) book: Book,
     log: Arc<Mutex<PluginsLog>>,
     pub(super) records: mpsc::Receiver<Vec<LogRecord>>,
@@ -105,14 +105,14 @@ impl Policies {
         log: PluginsLog,
         records: mpsc::Receiver<Vec<LogRecord>>,
     ) -> (Self, Ready) {
-        let First { ready, decision, fingerprint, .. } = first;
+        let First { ready, decision, file, .. } = first;
         let is_unwritten = book.last().is_none_or(|last| last.id() != decision.id());
         let policies = Self {
             loader,
             decision,
             loaded: ready.loaded.clone(),
             is_unwritten,
-            fingerprint,
+            file,
             book,
             log: Arc::new(Mutex::new(log)),
             records,
@@ -129,6 +129,14 @@ impl Policies {
     /// When somebody has waited long enough.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         self.waiting.iter().map(|waiting| waiting.deadline).min()
+    }
+
+    /// What the file said is as it was, unless the file is what changes something.
+    fn fingerprint_for(&self, kind: Kind) -> String {
+        match self.book.last() {
+            Some(last) if kind != Kind::File => last.fingerprint.clone(),
+            _ => fingerprint(&self.file),
+        }
     }
 
     /// The number of the next generation.
@@ -292,11 +300,7 @@ impl FlowLoop {
             who: proposal.who,
             at_ms: now_ms(),
             node: self.setting.node.id().to_owned(),
-            fingerprint: self
-                .policies
-                .book
-                .last()
-                .map_or_else(|| self.policies.fingerprint.clone(), |last| last.fingerprint.clone()),
+            fingerprint: self.policies.fingerprint_for(proposal.kind),
             what: proposal.what,
         };
         let force = proposal.force;
@@ -351,6 +355,11 @@ impl FlowLoop {
             let deadline = started + Duration::from_millis(REPORTS_MS_MAX);
             self.policies.waiting.push(Waiting { id, answer, started, deadline });
         }
+    }
+
+    /// Whether the next generation is being made on this node.
+    pub(super) fn is_making(&self) -> bool {
+        self.policies.making.is_some()
     }
 
     /// What waited for the round.
