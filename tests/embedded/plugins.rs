@@ -18,8 +18,10 @@ fn stamp(word: &str) -> String {
 fn stamped<'a>(pair: &'a Pair, word: &str) -> Scenario<'a> {
     Scenario::new("mem", &pair.source, &pair.target, |file| {
         let file = file.topics(TOPIC).set("replication.factor", "-1").set("tidegate.cache.dir", "cache");
-        let file = file.set("tidegate.plugins", "stamp").set("tidegate.plugin.stamp.module", "builtin:header-rules");
-        file.set("tidegate.plugin.stamp.settings", &stamp(word)).set("tidegate.plugin.stamp.deadline.ms", "10000")
+        let file =
+            file.set("tidegate.plugins", "stamp").set("tidegate.plugin.stamp.module", "builtin:header-rules");
+        file.set("tidegate.plugin.stamp.settings", &stamp(word))
+            .set("tidegate.plugin.stamp.deadline.ms", "10000")
     })
 }
 
@@ -29,7 +31,12 @@ async fn order(scenario: &Scenario<'_>, process: &Tidegate, path: &str, body: &V
     order_with(process, path, body, token.trim()).await.unwrap()
 }
 
-async fn order_with(process: &Tidegate, path: &str, body: &Value, token: &str) -> anyhow::Result<(u16, Value)> {
+async fn order_with(
+    process: &Tidegate,
+    path: &str,
+    body: &Value,
+    token: &str,
+) -> anyhow::Result<(u16, Value)> {
     let mut stream = tokio::net::TcpStream::connect(process.http_address()).await?;
     let body = body.to_string();
     let request = format!(
@@ -74,7 +81,10 @@ async fn plugins_are_swapped_rolled_back_and_kept_over_a_restart() {
     pair.produce(0..400).await;
     let mut process = scenario.run();
     let first = arrived(&scenario, &mut process, 400).await;
-    assert!(first.values().flatten().all(|record| stamp_of(record) == "one"), "nothing passes without the plugin");
+    assert!(
+        first.values().flatten().all(|record| stamp_of(record) == "one"),
+        "nothing passes without the plugin"
+    );
 
     let wish = json!({ "settings": stamp("two"), "who": { "user": "ann", "host": "desk" } });
     let (code, answer) = order(&scenario, &process, "plugins/stamp/swap", &wish).await;
@@ -115,7 +125,8 @@ async fn plugins_are_swapped_rolled_back_and_kept_over_a_restart() {
         assert!(records[250..].iter().all(|record| stamp_of(record) == "one"));
     }
     let history: Value =
-        serde_json::from_str(&process.http_get("/api/v1/flows/mem-%3Etarget/plugins/history").await.unwrap()).unwrap();
+        serde_json::from_str(&process.http_get("/api/v1/flows/mem-%3Etarget/plugins/history").await.unwrap())
+            .unwrap();
     let kinds: Vec<&str> =
         history.as_array().unwrap().iter().map(|line| line["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["rollback", "settings", "file"]);

@@ -78,18 +78,22 @@ impl Trial {
         })
         .await?;
         let (mut old_chain, mut new_chain) = chains;
-        let batches = self.records(&old_chain, &new_chain).await?;
+        let batches = self.records(self.applying(&old_chain, &new_chain)).await?;
         let report = blocking(move || Ok(compare(Some(&mut old_chain), &mut new_chain, &batches))).await?;
         self.view(&new, &report)
     }
 
-    /// The last records of topics where the old chain or the new one applies.
-    async fn records(&self, old: &Chain, new: &Chain) -> anyhow::Result<Vec<TrialBatch>> {
+    /// Topics where the old chain or the new one applies.
+    fn applying(&self, old: &Chain, new: &Chain) -> Vec<TopicName> {
         let applies = |topic: &&TopicName| old.applies_to(topic) || new.applies_to(topic);
-        let topics: Vec<&TopicName> = self.topics.iter().filter(applies).take(TOPICS_COUNT_MAX).collect();
+        self.topics.iter().filter(applies).take(TOPICS_COUNT_MAX).cloned().collect()
+    }
+
+    /// Their last records.
+    async fn records(&self, topics: Vec<TopicName>) -> anyhow::Result<Vec<TrialBatch>> {
         let mut batches = Vec::new();
         let Some(share) = self.replay.checked_div(topics.len()) else { return Ok(batches) };
-        for topic in topics {
+        for topic in &topics {
             batches.extend(recent_records(self.source.client(), topic, share.max(1)).await?);
         }
         Ok(batches)
