@@ -13,9 +13,9 @@ use tidegate_wire::{ApiKey, ResponseError};
 use tokio::time::{Duration, Instant};
 use tracing::warn;
 
+use super::WorkerSettings;
 use super::lane::{SendRules, SplitError, Workshop};
 use super::transform::{EditError, Transform};
-use super::WorkerSettings;
 use super::worker::{Event, Occupant, WorkerState};
 use crate::names::{ClusterAlias, FlowName, Slot, SourceOffset, SourcePartition, TopicName};
 use crate::plugin::Chain;

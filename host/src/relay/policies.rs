@@ -68,7 +68,8 @@ impl WorkerState {
             stats: Arc::clone(&relay.stats),
             is_failing,
         };
-        let task = self.tasks.spawn(async move { Event::Quarantined { key, result: writer.write(batches).await } });
+        let task =
+            self.tasks.spawn(async move { Event::Quarantined { key, result: writer.write(batches).await } });
         relay.quarantine_is_written_by(task);
     }
 

@@ -71,7 +71,10 @@ impl Progress {
         let Some((index, entry)) = index.and_then(|index| Some((index, self.open.get(index)?))) else {
             return;
         };
-        debug_assert!(!entry.settled && entry.partly.is_none(), "a span that is delivered can't be taken back");
+        debug_assert!(
+            !entry.settled && entry.partly.is_none(),
+            "a span that is delivered can't be taken back"
+        );
         self.last_opened = entry.start;
         self.open.truncate(index);
     }

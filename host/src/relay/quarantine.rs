@@ -79,7 +79,8 @@ impl QuarantineBuilder {
             reason: condemned.reason.clone(),
         };
         let values = note.values();
-        let notes = HEADERS.iter().zip(&values).map(|(name, value)| (name.as_bytes(), Some(value.as_bytes())));
+        let notes =
+            HEADERS.iter().zip(&values).map(|(name, value)| (name.as_bytes(), Some(value.as_bytes())));
         let headers: Vec<_> = original.headers().chain(notes).collect();
         self.builder.push_parts(original.key(), original.value(), &headers, now_ms());
         self.records.push((original.offset, condemned.plugin.as_str().into()));
@@ -190,8 +191,10 @@ impl QuarantineWriter {
     }
 
     fn too_large(&self, refused: &QuarantineBatch, words: &str, problem: &anyhow::Error) -> TooLarge {
-        let (offset, plugin) =
-            refused.records.first().map_or_else(|| (SourceOffset(0), String::new()), |(offset, plugin)| (*offset, plugin.to_string()));
+        let (offset, plugin) = refused.records.first().map_or_else(
+            || (SourceOffset(0), String::new()),
+            |(offset, plugin)| (*offset, plugin.to_string()),
+        );
         let bytes = refused.batch.header.total_bytes();
         let reason = format!(
             "a record of {bytes} bytes can't be put into quarantine ({problem:#}; {words}); raise max.message.bytes of topic \

@@ -301,7 +301,9 @@ impl RelayLane {
 
     /// Records that are to be put into quarantine now, and where to say that it does not succeed. Answered once; who takes them
     /// gives the task with [`RelayLane::quarantine_is_written_by`].
-    pub(in crate::relay) fn quarantine_to_write(&mut self) -> Option<(Vec<QuarantineBatch>, Arc<AtomicBool>)> {
+    pub(in crate::relay) fn quarantine_to_write(
+        &mut self,
+    ) -> Option<(Vec<QuarantineBatch>, Arc<AtomicBool>)> {
         let judged = self.judged.as_mut()?;
         Some((judged.unwritten.take()?, Arc::clone(&judged.is_failing)))
     }

@@ -76,7 +76,8 @@ fn counts(lane: &RelayLane) -> [u64; 3] {
 }
 
 fn tiers(lane: &RelayLane) -> [u64; 3] {
-    [Tier::Pass, Tier::Merge, Tier::Rewrite].map(|tier| lane.stats.batches[tier as usize].load(Ordering::Relaxed))
+    [Tier::Pass, Tier::Merge, Tier::Rewrite]
+        .map(|tier| lane.stats.batches[tier as usize].load(Ordering::Relaxed))
 }
 
 #[test]
@@ -163,8 +164,7 @@ fn a_backlog_of_small_batches_is_one_batch_after_the_edits() {
 #[test]
 fn batches_of_which_little_is_left_join_whatever_their_size() {
     let mut lane = lane(0);
-    let mut chain =
-        PlainChain::new(1, |offset| if offset % 20 == 0 { Verdict::Keep } else { Verdict::Drop });
+    let mut chain = PlainChain::new(1, |offset| if offset % 20 == 0 { Verdict::Keep } else { Verdict::Drop });
     lane.use_chain(&chain);
     for base in (0..6_000).step_by(1_000) {
         lane.push(batch(base, 1_000, Codec::Lz4));
@@ -239,7 +239,8 @@ fn a_halted_partition_does_not_jump_over_the_guilty_record() {
 #[test]
 fn nothing_passes_a_quarantined_record_before_it_is_written() {
     let mut lane = lane(0);
-    let mut chain = PlainChain::new(7, |offset| if offset == 1 { Verdict::Quarantine } else { Verdict::Keep });
+    let mut chain =
+        PlainChain::new(7, |offset| if offset == 1 { Verdict::Quarantine } else { Verdict::Keep });
     lane.use_chain(&chain);
     lane.push(batch(0, 3, Codec::Lz4));
     lane.push(batch(3, 3, Codec::Lz4));
@@ -297,7 +298,8 @@ fn a_batch_that_is_quarantined_whole_is_settled_once_it_is_written() {
 #[test]
 fn a_record_too_large_for_quarantine_stops_the_partition_and_is_not_lost() {
     let mut lane = lane(0);
-    let mut chain = PlainChain::new(5, |offset| if offset == 1 { Verdict::Quarantine } else { Verdict::Keep });
+    let mut chain =
+        PlainChain::new(5, |offset| if offset == 1 { Verdict::Quarantine } else { Verdict::Keep });
     lane.use_chain(&chain);
     lane.push(batch(0, 3, Codec::None));
     lane.push_nothing(SourceOffset(4));
