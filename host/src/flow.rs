@@ -142,11 +142,7 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
 }
 
 impl FlowLoop {
-    fn new(
-        setting: FlowSetting,
-        stats: Arc<FlowStats>,
-        begun: Begun,
-    ) -> Result<Self, FlowFailure> {
+    fn new(setting: FlowSetting, stats: Arc<FlowStats>, begun: Begun) -> Result<Self, FlowFailure> {
         let Begun { started, round, policies, chains, must_write } = begun;
         let ownership = Ownership::new(setting.flow.name.source.clone(), started.slot_count);
         let settings = setting.worker_settings(&started);

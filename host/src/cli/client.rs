@@ -42,7 +42,9 @@ impl ClientArguments {
     pub(super) fn client(&self) -> Result<Client, Failure> {
         let token = match &self.token_file {
             Some(path) => Some(Token::read(path).map_err(|problem| Exit::NotAllowed.because(problem))?),
-            None => default_token_file().filter(|path| path.exists()).and_then(|path| Token::read(&path).ok()),
+            None => {
+                default_token_file().filter(|path| path.exists()).and_then(|path| Token::read(&path).ok())
+            }
         };
         let agent = ureq::Agent::config_builder()
             .timeout_global(Some(Duration::from_millis(ANSWER_MS_MAX)))
@@ -162,7 +164,9 @@ mod tests {
 
     #[test]
     fn every_refusal_has_its_exit_code() {
-        for (code, exit) in [(401, 77), (400, 64), (404, 64), (413, 65), (422, 65), (409, 69), (503, 69), (500, 70)] {
+        for (code, exit) in
+            [(401, 77), (400, 64), (404, 64), (413, 65), (422, 65), (409, 69), (503, 69), (500, 70)]
+        {
             assert_eq!(exit_of(code).code(), exit, "{code}");
         }
     }

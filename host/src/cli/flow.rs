@@ -54,7 +54,9 @@ fn parse_partition(text: &str) -> Result<PartitionName, String> {
         let (topic, number) = text.rsplit_once('[')?;
         Some(PartitionName { topic: topic.to_owned(), partition: number.parse().ok()? })
     });
-    parsed.filter(|name| !name.topic.is_empty()).ok_or_else(|| "wants a topic and a partition, as in orders[3]".to_owned())
+    parsed
+        .filter(|name| !name.topic.is_empty())
+        .ok_or_else(|| "wants a topic and a partition, as in orders[3]".to_owned())
 }
 
 #[cfg(test)]

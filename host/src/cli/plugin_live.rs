@@ -204,7 +204,8 @@ fn tell(swapped: &SwapView, output: Output, trial: Option<&TrialView>) -> Result
         return Ok(());
     }
     let notes = swapped.notes.join("; ");
-    Err(Exit::Unavailable.because(anyhow!("generation {} is not in use everywhere: {notes}", swapped.generation)))
+    Err(Exit::Unavailable
+        .because(anyhow!("generation {} is not in use everywhere: {notes}", swapped.generation)))
 }
 
 fn print_json<T: serde::Serialize>(value: &T) -> Result<(), Failure> {
@@ -251,7 +252,8 @@ fn list_text(view: &PluginsView) -> String {
 fn history_text(lines: &[HistoryLine]) -> String {
     let mut table = table(["GENERATION", "KIND", "AT", "WHO", "WHAT", "NODES"]);
     for line in lines {
-        let generation = if line.is_current { format!("{} *", line.generation) } else { line.generation.to_string() };
+        let generation =
+            if line.is_current { format!("{} *", line.generation) } else { line.generation.to_string() };
         let refused = line.nodes.iter().filter(|node| node.refused.is_some()).count();
         let nodes = match refused {
             0 => line.nodes.len().to_string(),

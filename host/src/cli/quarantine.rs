@@ -64,11 +64,7 @@ pub(super) fn run(arguments: &QuarantineArguments) -> Result<(), Failure> {
 }
 
 fn list(arguments: &ListArguments) -> Result<(), Failure> {
-    let wish = QuarantineWish {
-        records: Vec::new(),
-        with_replayed: arguments.all,
-        count_max: arguments.max,
-    };
+    let wish = QuarantineWish { records: Vec::new(), with_replayed: arguments.all, count_max: arguments.max };
     let views: Vec<QuarantinedView> =
         arguments.client.client()?.post(&arguments.flow, "quarantine/list", &wish)?;
     match arguments.output {

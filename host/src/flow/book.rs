@@ -73,12 +73,18 @@ impl Book {
         let decision = match Decision::parse(value) {
             Ok(decision) if decision.generation == generation => decision,
             Ok(_) => {
-                warn!(flow = self.flow, generation, "a decision about plugins lies under another's key and is ignored");
+                warn!(
+                    flow = self.flow,
+                    generation, "a decision about plugins lies under another's key and is ignored"
+                );
                 return News::Nothing;
             }
             Err(problem) => {
                 let problem = format!("{problem:#}");
-                warn!(flow = self.flow, generation, problem, "a decision about plugins can't be read and is ignored");
+                warn!(
+                    flow = self.flow,
+                    generation, problem, "a decision about plugins can't be read and is ignored"
+                );
                 return News::Nothing;
             }
         };

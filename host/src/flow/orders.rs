@@ -2,8 +2,8 @@
 
 use crate::names::{SourcePartition, TopicName};
 use crate::serve::orders::{
-    Answer, FlowOrder, HistoryLine, NoAnswer, NoAnswerKind, PartitionName, PluginView, PluginsView, ResumeView,
-    ResumeWish,
+    Answer, FlowOrder, HistoryLine, NoAnswer, NoAnswerKind, PartitionName, PluginView, PluginsView,
+    ResumeView, ResumeWish,
 };
 
 use super::decision::DecidedPlugin;
@@ -21,7 +21,9 @@ impl FlowLoop {
             FlowOrder::Rollback(wish, answer) => self.begin_rollback(&wish, answer),
             FlowOrder::Resume(wish, answer) => self.resume(wish, answer).await,
             FlowOrder::Trial(wish, answer) => self.begin_trial(&wish, answer),
-            FlowOrder::Quarantine(wish, with_content, answer) => self.show_quarantine(wish, with_content, answer),
+            FlowOrder::Quarantine(wish, with_content, answer) => {
+                self.show_quarantine(wish, with_content, answer)
+            }
             FlowOrder::Replay(wish, answer) => self.replay_quarantine(wish, answer),
         }
     }
@@ -59,7 +61,8 @@ fn parse(name: &PartitionName) -> Result<SourcePartition, NoAnswer> {
 impl Policies {
     fn view(&self) -> PluginsView {
         let view = |plugin: &DecidedPlugin| {
-            let hooks = self.loaded.plugin(&plugin.name).map(|loaded| loaded.hooks.words()).unwrap_or_default();
+            let hooks =
+                self.loaded.plugin(&plugin.name).map(|loaded| loaded.hooks.words()).unwrap_or_default();
             PluginView {
                 name: plugin.name.clone(),
                 module: plugin.module.clone(),

@@ -78,11 +78,12 @@ impl Loader {
     pub(super) fn load(&self, wanted: Vec<Wanted>, known: &Modules) -> anyhow::Result<Loaded> {
         let mut loaded = Loaded { plugins: Vec::new(), modules: Modules::new() };
         for Wanted { config, origin } in wanted {
-            let plugin = self.load_one(&config, origin, &mut loaded.modules).with_context(|| {
-                match config.name.as_str() {
-                    NAMING_PLUGIN_NAME => format!("could not load the naming plugin of flow {}", self.flow.name),
-                    name => format!("could not load plugin \"{name}\" of flow {}", self.flow.name),
-                }
+            let plugin = self.load_one(&config, origin, &mut loaded.modules).with_context(|| match config
+                .name
+                .as_str()
+            {
+                NAMING_PLUGIN_NAME => format!("could not load the naming plugin of flow {}", self.flow.name),
+                name => format!("could not load plugin \"{name}\" of flow {}", self.flow.name),
             })?;
             if let Some(bytes) = known.get(&plugin.about.digest) {
                 loaded.modules.insert(plugin.about.digest.clone(), bytes.clone());
@@ -107,7 +108,8 @@ impl Loader {
                 std::borrow::Cow::Owned(bytes) => Bytes::from(bytes),
             },
         };
-        let plugin = LoadedPlugin::load_bytes(&self.engine, config, &self.link(&self.flow.name.source), &bytes)?;
+        let plugin =
+            LoadedPlugin::load_bytes(&self.engine, config, &self.link(&self.flow.name.source), &bytes)?;
         if matches!(config.module, PluginModule::File(_)) {
             modules.insert(plugin.about.digest.clone(), bytes);
         }

@@ -8,11 +8,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 
+use super::first::blocking;
 use super::moment::rfc3339;
+use super::policies::Loaded;
 use super::swap::{send, unusable};
 use super::{Done, FlowLoop};
-use super::first::blocking;
-use super::policies::Loaded;
 use crate::cluster::{Appender, ClusterAdmin, LogReader, LogRecord, NewRecord};
 use crate::config::{OnFault, QuarantineSide};
 use crate::names::{FlowName, SourcePartition, TopicName};
@@ -273,8 +273,7 @@ impl Replay {
         marker: &mut Appender,
     ) -> anyhow::Result<()> {
         if let Some(record) = record {
-            let source =
-                SourcePartition { topic: kept.note.topic.clone(), partition: kept.note.partition };
+            let source = SourcePartition { topic: kept.note.topic.clone(), partition: kept.note.partition };
             let target = self.names.get(&source).with_context(|| format!("{source} is not copied now"))?;
             writer.append(target, source.partition, &[new_record(record)]).await?;
         }
@@ -325,7 +324,9 @@ mod tests {
         };
         let mut headers = vec![(Bytes::from_static(b"own"), None)];
         let ours = HEADERS.iter().zip(note.values());
-        headers.extend(ours.map(|(name, value)| (Bytes::from_static(name.as_bytes()), Some(Bytes::from(value)))));
+        headers.extend(
+            ours.map(|(name, value)| (Bytes::from_static(name.as_bytes()), Some(Bytes::from(value)))),
+        );
         LogRecord {
             offset,
             timestamp_ms: 1_000,
@@ -336,7 +337,8 @@ mod tests {
     }
 
     fn mark(offset: i64, of: &'static str) -> LogRecord {
-        let headers = vec![(Bytes::from_static(REPLAYED.as_bytes()), Some(Bytes::from_static(of.as_bytes())))];
+        let headers =
+            vec![(Bytes::from_static(REPLAYED.as_bytes()), Some(Bytes::from_static(of.as_bytes())))];
         LogRecord { offset, timestamp_ms: 0, key: None, value: None, headers }
     }
 

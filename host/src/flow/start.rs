@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use tidegate_wire::batch::Codec;
 use tidegate_wire::client::{Client, Isolation as WireIsolation};
 use tokio::sync::mpsc;
@@ -13,20 +12,20 @@ use tracing::{info, warn};
 
 use super::book::Book;
 use super::failure::{FlowFailure, Setback};
-use super::first::{first, load_file};
+use super::first::{blocking, first, load_file};
 use super::patience::{Patience, RETRY_MS};
 use super::policies::{Loader, Ready};
 use super::swap::Policies;
 use super::tail::{follow, read_all};
 use crate::cluster::{
-    ClusterAdmin, LogReader, Membership, MembershipEvent, MembershipOptions, NodeIdentity, PluginsLog, PositionsTopic,
-    client_options,
+    ClusterAdmin, LogReader, Membership, MembershipEvent, MembershipOptions, NodeIdentity, PluginsLog,
+    PositionsTopic, client_options,
 };
 use crate::config::{
     AdminClientConfig, ClusterConfig, Compression, Config, FlowConfig, Isolation, PositionsConfig,
     ProcessConfig,
 };
-use crate::control::{Naming, Plan, Round};
+use crate::control::{Plan, Round};
 use crate::names::{ClusterAlias, FlowName, TopicName};
 use crate::plugin::{Chain, Engine};
 use crate::relay::WorkerSettings;
@@ -155,8 +154,22 @@ async fn read_book(
 pub async fn look_once(flow: &FlowConfig, config: &Config, engine: &Engine) -> Result<Plan, FlowFailure> {
     let patience = Patience::new(&flow.name, config.process.start_timeout);
     let (source, target) = connect(flow, &config.clusters, config.process.start_timeout).await?;
-    let naming = load_naming(flow, &config.clusters, has_way_back(config, &flow.name), engine).await?;
-    look(&mut Round::new(flow.clone(), source, target, naming), &patience).await
+    let loader = Loader {
+        engine: engine.clone(),
+        flow: Arc::new(flow.clone()),
+        aliases: config.clusters.keys().cloned().collect(),
+        reverse_is_enabled: has_way_back(config, &flow.name),
+        worker_count: 1,
+    };
+    let file = load_file(&loader).await.map_err(FlowFailure::Plugin)?;
+    let ready = blocking(move || loader.ready(1, file)).await.map_err(FlowFailure::Plugin)?;
+    let mut round = Round::new(flow.clone(), source, target, ready.policies);
+    loop {
+        match round.observe_and_preview().await {
+            Ok(plan) => return Ok(plan),
+            Err(problem) => patience.again(problem).await?,
+        }
+    }
 }
 
 /// Whether enabled flows of the file, served here or elsewhere, lead from `flow`'s target back to its source, over
@@ -213,20 +226,6 @@ async fn ensure_positions_topic(
             Err(problem) => patience.again(problem).await?,
         }
     }
-}
-
-async fn load_naming(
-    flow: &FlowConfig,
-    clusters: &BTreeMap<ClusterAlias, ClusterConfig>,
-    reverse_is_enabled: bool,
-    engine: &Engine,
-) -> Result<Naming, FlowFailure> {
-    let (flow, engine) = (flow.clone(), engine.clone());
-    let aliases: Vec<ClusterAlias> = clusters.keys().cloned().collect();
-    // Compiling takes tens of milliseconds of a core.
-    let load = move || Naming::load(&engine, &flow, &aliases, reverse_is_enabled);
-    let loaded = tokio::task::spawn_blocking(load).await.context("loading the naming plugin was interrupted");
-    loaded.map_err(FlowFailure::Internal)?.map_err(FlowFailure::Plugin)
 }
 
 /// Reaches both clusters, trying again until `within` has passed.

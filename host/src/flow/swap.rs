@@ -152,7 +152,10 @@ impl Policies {
             return Err(NoAnswer::new(
                 NoAnswerKind::Unknown,
                 format!("flow {} has no plugin \"{}\"", self.decision.flow, wish.name),
-                format!("name one of {}; a new one is added to tidegate.plugins in the file", known.join(", ")),
+                format!(
+                    "name one of {}; a new one is added to tidegate.plugins in the file",
+                    known.join(", ")
+                ),
             ));
         };
         if wish.seen_generation.is_some_and(|seen| seen != self.decision.generation) {
@@ -173,7 +176,10 @@ impl Policies {
             .loaded
             .plugins
             .iter()
-            .map(|plugin| Wanted { config: plugin.config.clone(), origin: Origin::Loaded(Arc::clone(plugin)) })
+            .map(|plugin| Wanted {
+                config: plugin.config.clone(),
+                origin: Origin::Loaded(Arc::clone(plugin)),
+            })
             .collect();
         let Some(own) = wanted.iter_mut().find(|wanted| wanted.config.name == wish.name) else {
             return Err(not_loaded(&wish.name));
@@ -248,7 +254,11 @@ fn not_loaded(name: &str) -> NoAnswer {
 pub(super) fn unusable(problem: &anyhow::Error) -> NoAnswer {
     let is_plugin = problem.chain().any(|cause| cause.is::<LoadError>());
     let kind = if is_plugin { NoAnswerKind::Plugin } else { NoAnswerKind::Unavailable };
-    NoAnswer::new(kind, format!("{problem:#}"), "nothing has changed: mend the module or its settings, then try again")
+    NoAnswer::new(
+        kind,
+        format!("{problem:#}"),
+        "nothing has changed: mend the module or its settings, then try again",
+    )
 }
 
 /// Answers; whoever asked may have gone.
@@ -276,8 +286,11 @@ impl FlowLoop {
         if let Some(number) = self.policies.making {
             if let Some(answer) = answer {
                 let error = format!("a swap to generation {number} is running");
-                let refused =
-                    NoAnswer::new(NoAnswerKind::Conflict, error, "wait for its end, then look with tidegate plugin list");
+                let refused = NoAnswer::new(
+                    NoAnswerKind::Conflict,
+                    error,
+                    "wait for its end, then look with tidegate plugin list",
+                );
                 send(answer, Err(refused));
             }
             return;
@@ -344,7 +357,9 @@ impl FlowLoop {
         let decision = Decision::new(name, ready.number, occasion, ready.loaded.decided());
         let id = decision.id();
         let mut decisions = Vec::new();
-        if self.policies.is_unwritten && self.policies.book.decision(self.policies.decision.generation).is_none() {
+        if self.policies.is_unwritten
+            && self.policies.book.decision(self.policies.decision.generation).is_none()
+        {
             // The way back leads there.
             decisions.push(self.policies.decision.clone());
         }
@@ -380,16 +395,27 @@ impl FlowLoop {
             return Vec::new();
         }
         let copied: Vec<_> = round.copied_topics().cloned().collect();
-        renames(round.naming(), ready.policies.naming(), copied.iter()).iter().map(ToString::to_string).collect()
+        renames(round.naming(), ready.policies.naming(), copied.iter())
+            .iter()
+            .map(ToString::to_string)
+            .collect()
     }
 
     fn refuse(&mut self, problem: &anyhow::Error, answer: Option<Answer<SwapView>>) {
         self.policies.making = None;
         warn!(flow = %self.setting.flow.name, problem = format!("{problem:#}"), "plugins stay as they are");
         let refused = if let Some(nothing) = problem.downcast_ref::<Nothing>() {
-            NoAnswer::new(NoAnswerKind::Conflict, nothing.to_string(), "give another module or other settings")
+            NoAnswer::new(
+                NoAnswerKind::Conflict,
+                nothing.to_string(),
+                "give another module or other settings",
+            )
         } else if let Some(renames) = problem.downcast_ref::<Renames>() {
-            NoAnswer::new(NoAnswerKind::Conflict, renames.to_string(), "if that is what you want, swap with --force")
+            NoAnswer::new(
+                NoAnswerKind::Conflict,
+                renames.to_string(),
+                "if that is what you want, swap with --force",
+            )
         } else {
             unusable(problem)
         };
@@ -415,7 +441,11 @@ impl FlowLoop {
             modules.into_iter().filter(|(digest, bytes)| is_news(digest, bytes)).collect();
         if decisions.len() > 1 {
             let before = self.policies.loaded.modules.iter();
-            modules.extend(before.filter(|(digest, bytes)| is_news(digest, bytes)).map(|(digest, bytes)| (digest.clone(), bytes.clone())));
+            modules.extend(
+                before
+                    .filter(|(digest, bytes)| is_news(digest, bytes))
+                    .map(|(digest, bytes)| (digest.clone(), bytes.clone())),
+            );
         }
         let outdated = decisions.last().map(|next| book.outdated(next)).unwrap_or_default();
         let log = Arc::clone(&self.policies.log);
@@ -488,7 +518,10 @@ impl FlowLoop {
         let id = decision.id();
         let is_outrun = |waiting: &mut Waiting| waiting.id != id && waiting.id.generation == id.generation;
         for waiting in self.policies.waiting.extract_if(.., is_outrun) {
-            let error = format!("{} gave generation {} another meaning at the same time", decision.who, id.generation);
+            let error = format!(
+                "{} gave generation {} another meaning at the same time",
+                decision.who, id.generation
+            );
             let remedy = "look with tidegate plugin list, then swap again";
             send(waiting.answer, Err(NoAnswer::new(NoAnswerKind::Conflict, error, remedy)));
         }
@@ -524,7 +557,10 @@ impl FlowLoop {
                 let why = format!("{problem:#}");
                 let generation = decision.generation;
                 warn!(flow = %self.setting.flow.name, generation, problem = why, "this node stays on the old generation of plugins");
-                self.stats.set_error(now_ms(), format!("generation {generation} of the plugins can't run here: {why}"));
+                self.stats.set_error(
+                    now_ms(),
+                    format!("generation {generation} of the plugins can't run here: {why}"),
+                );
                 self.report(Report { refused: Some(why), ..self.empty_report(decision.id()) });
             }
         }
@@ -606,7 +642,10 @@ impl FlowLoop {
         }
         let flow = self.setting.flow.name.to_string();
         for waiting in self.policies.waiting.extract_if(.., |waiting| waiting.id.generation == generation) {
-            send(waiting.answer, Ok(reports.view(&flow, generation, slot_count, elapsed_ms(waiting.started))));
+            send(
+                waiting.answer,
+                Ok(reports.view(&flow, generation, slot_count, elapsed_ms(waiting.started))),
+            );
         }
     }
 
@@ -617,7 +656,10 @@ impl FlowLoop {
         for waiting in self.policies.waiting.extract_if(.., |waiting| waiting.deadline <= now) {
             let generation = waiting.id.generation;
             let reports = self.policies.book.reports(generation);
-            send(waiting.answer, Ok(reports.view(&flow, generation, slot_count, elapsed_ms(waiting.started))));
+            send(
+                waiting.answer,
+                Ok(reports.view(&flow, generation, slot_count, elapsed_ms(waiting.started))),
+            );
         }
     }
 }

@@ -27,7 +27,10 @@ impl FlowLoop {
     pub(super) fn begin_trial(&mut self, wish: &SwapWish, answer: Answer<TrialView>) {
         if self.trial_count >= TRIALS_MAX {
             let error = format!("{TRIALS_MAX} trials are running");
-            return send(answer, Err(NoAnswer::new(NoAnswerKind::Conflict, error, "wait for the end of one")));
+            return send(
+                answer,
+                Err(NoAnswer::new(NoAnswerKind::Conflict, error, "wait for the end of one")),
+            );
         }
         let proposal = match self.policies.propose(wish) {
             Ok(proposal) => proposal,

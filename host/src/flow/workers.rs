@@ -76,7 +76,10 @@ impl Workers {
     }
 
     /// Hands each worker its chain of a new generation.
-    pub(super) async fn take_chains(&self, chains: Vec<Chain>) -> Vec<oneshot::Receiver<Vec<(SourcePartition, Changeover)>>> {
+    pub(super) async fn take_chains(
+        &self,
+        chains: Vec<Chain>,
+    ) -> Vec<oneshot::Receiver<Vec<(SourcePartition, Changeover)>>> {
         let mut answers = Vec::new();
         for (worker, chain) in chains.into_iter().enumerate() {
             let (taken, answer) = oneshot::channel();

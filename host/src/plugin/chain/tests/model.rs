@@ -179,7 +179,8 @@ struct Outcome {
 }
 
 fn expected(originals: &[PlainRecord], policies: &[Policy]) -> Outcome {
-    let mut outcome = Outcome { records: originals.iter().cloned().map(Some).collect(), ..Outcome::default() };
+    let mut outcome =
+        Outcome { records: originals.iter().cloned().map(Some).collect(), ..Outcome::default() };
     let mut end = originals.len();
     for (number, policy) in policies.iter().enumerate() {
         let mut shown = vec![];
