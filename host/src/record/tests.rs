@@ -35,7 +35,8 @@ fn parts_must_lie_in_the_batch() {
 fn null_and_empty_stay_apart() {
     let base = b"body".as_slice();
     let mut set = RecordSet::default();
-    set.push(base, parts(Some(&base[1..1]), vec![(&base[..1], Some(&base[2..2])), (&base[..1], None)])).unwrap();
+    set.push(base, parts(Some(&base[1..1]), vec![(&base[..1], Some(&base[2..2])), (&base[..1], None)]))
+        .unwrap();
     let record = set.record(base, 0);
     assert_eq!((record.key(), record.value()), (Some(&b""[..]), None));
     assert_eq!((record.key_bytes(), record.value_bytes()), (Some(0), None));
@@ -61,7 +62,10 @@ fn records_from_a_place_on_are_put_back() {
     set.drop_record(2);
     assert_eq!(set.kept_count(), 2);
     let keys = |set: &RecordSet| -> Vec<_> {
-        (0..4).map(|index| set.record(base, index)).map(|now| (now.key() == Some(base), now.is_dropped)).collect()
+        (0..4)
+            .map(|index| set.record(base, index))
+            .map(|now| (now.key() == Some(base), now.is_dropped))
+            .collect()
     };
     assert_eq!(keys(&set), [(true, true), (false, false), (true, true), (false, false)]);
     set.restore_from(2);

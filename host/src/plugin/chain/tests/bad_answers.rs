@@ -37,9 +37,8 @@ fn check_answer(bad: Answer, expected: &str) {
     stage.fill(&mut buffers, &records, &plain.base, 0..2);
     let trouble = stage.ask(&mut buffers, &records, &plain.base, place).unwrap_err();
     let super::super::stage::Trouble::Fault(fault) = trouble else { panic!("{trouble:?}") };
-    let sentence = format!(
-        "plugin \"a\" 1.0.0 gave no usable answer to process(orders[3] offsets 7..=9): {expected}"
-    );
+    let sentence =
+        format!("plugin \"a\" 1.0.0 gave no usable answer to process(orders[3] offsets 7..=9): {expected}");
     assert_eq!(fault.to_string(), sentence);
 
     let edited = chain.edit(place, &plain.base, &mut records);
@@ -89,7 +88,8 @@ fn every_bad_answer_is_a_fault_with_one_sentence() {
         &[0, 9, 4, 2, 0, 0, 0, 9, 5, 1, 0, 0],
         "edit 1 (splice value) begins at 5, before the end 6 of the splice before it",
     );
-    let beside = "edit 1 splices the value of a record whose whole value is set or cleared too, or the reverse";
+    let beside =
+        "edit 1 splices the value of a record whose whole value is set or cleared too, or the reverse";
     check(b"", &[0, 9, 4, 2, 0, 0, 0, 8, 0, 0, 0, 0], beside);
     check(b"", &[0, 7, 0, 0, 0, 0, 0, 9, 4, 2, 0, 0], beside);
 }

@@ -169,9 +169,7 @@ fn push(answer: &mut Answer, record: u32, wish: &Wish) {
         Wish::SetKey(key) => (6, put(Some(key)), nothing),
         Wish::SetValue(value) => (7, put(Some(value)), nothing),
         Wish::ClearValue => (8, nothing, nothing),
-        Wish::SpliceValue(range, with) => {
-            (9, [range.start as u32, range.len() as u32], put(Some(with)))
-        }
+        Wish::SpliceValue(range, with) => (9, [range.start as u32, range.len() as u32], put(Some(with))),
     };
     answer.ops.extend([record, code, a[0], a[1], b[0], b[1]]);
 }
@@ -223,9 +221,7 @@ impl StandIn {
     }
 
     pub(super) fn wishing(wish: impl Fn(&Shown) -> Vec<Wish> + Send + Sync + 'static) -> Self {
-        Self::answering(move |batch| {
-            Ok(answer(&read_words(batch).iter().map(&wish).collect::<Vec<_>>()))
-        })
+        Self::answering(move |batch| Ok(answer(&read_words(batch).iter().map(&wish).collect::<Vec<_>>())))
     }
 
     pub(super) fn growing_to(self, grown_bytes: usize) -> Self {
