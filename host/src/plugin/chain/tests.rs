@@ -3,6 +3,7 @@
 mod bad_answers;
 mod faults;
 mod model;
+mod modules;
 mod stand_in;
 
 use super::question::{CALL_DATA_BYTES_MAX, CALL_RECORD_COUNT_MAX};
@@ -48,7 +49,7 @@ fn dropped_records_are_not_shown_to_the_next_plugin() {
         plain_chain(plugins.into()).edit(Place { topic: &topic(), partition: 0 }, &plain.base, &mut records);
     assert_eq!(edited, Edited::default());
     assert_eq!(all.call_sizes(), [5]);
-    assert_eq!(none.call_sizes(), []);
+    assert!(none.call_sizes().is_empty());
     assert_eq!((records.kept_count(), records.is_changed()), (0, true));
     assert_eq!(odd.totals(), (1, 10, 5, 0, 0, 0));
 }
