@@ -38,8 +38,12 @@
 //! ```
 
 mod json;
+#[cfg(feature = "serde")]
+mod typed;
 
 pub use json::Value;
+#[cfg(feature = "serde")]
+pub use typed::from_json;
 
 use crate::Problem;
 
@@ -49,8 +53,8 @@ use crate::Problem;
 pub struct Settings {
     /// JSON pointer to this object.
     at: String,
-    /// A value that was taken is gone.
-    fields: Vec<(String, Option<Value>)>,
+    /// A value that was taken is null here.
+    fields: Vec<(String, Value)>,
     known: Vec<&'static str>,
     problems: Vec<Problem>,
 }
@@ -66,14 +70,14 @@ impl Settings {
     }
 
     fn new(at: String, fields: Vec<(String, Value)>) -> Self {
-        let fields = fields.into_iter().map(|(name, value)| (name, Some(value))).collect();
         Self { at, fields, known: Vec::new(), problems: Vec::new() }
     }
 
     /// A field of any type; `None` if it is not there. Each field can be taken once.
     pub fn value(&mut self, name: &'static str) -> Option<Value> {
         self.known.push(name);
-        self.fields.iter_mut().find(|(field, _)| field == name)?.1.take()
+        let (_, value) = self.fields.iter_mut().find(|(field, _)| field == name)?;
+        Some(std::mem::replace(value, Value::Null))
     }
 
     /// A text; `None` if it is not there, or is none (then `finish` says so).
@@ -106,11 +110,10 @@ impl Settings {
     /// (then `finish` says so).
     pub fn whole_number(&mut self, name: &'static str) -> Option<u64> {
         match self.value(name)? {
-            Value::Number(text) if text.parse::<u64>().is_ok() => text.parse().ok(),
-            Value::Number(text) => {
-                self.problem(&[name], ["must be a whole number, not ", &text].concat());
+            Value::Number(text) => text.parse().ok().or_else(|| {
+                self.problem(&[name], join(&["must be a whole number, not ", &text]));
                 None
-            }
+            }),
             other => self.wrong_type(name, "a whole number", &other),
         }
     }
@@ -183,7 +186,7 @@ impl Settings {
 
     /// Adds what the plugin itself objects to; `at` is a JSON pointer from this object on, such as `/prefix`.
     pub fn object_to(&mut self, at: &str, message: impl Into<String>) {
-        self.problems.push(Problem { at: [&self.at, at].concat(), message: message.into() });
+        self.problems.push(Problem { at: join(&[&self.at, at]), message: message.into() });
     }
 
     /// All problems, or none.
@@ -208,8 +211,8 @@ impl Settings {
     }
 
     fn tell_unknown_fields(&mut self) {
-        for (name, value) in std::mem::take(&mut self.fields) {
-            if value.is_some() {
+        for (name, _) in std::mem::take(&mut self.fields) {
+            if !self.known.contains(&name.as_str()) {
                 self.problem(&[&name], unknown_field(&self.known));
             }
         }
@@ -220,6 +223,7 @@ impl Settings {
         None
     }
 
+    #[inline(never)]
     fn problem(&mut self, place: &[&str], message: String) {
         let at = self.pointer(place);
         self.problems.push(Problem { at, message });
@@ -231,10 +235,13 @@ impl Settings {
         for name in place {
             pointer.push('/');
             for character in name.chars() {
-                match character {
-                    '~' => pointer.push_str("~0"),
-                    '/' => pointer.push_str("~1"),
-                    _ => pointer.push(character),
+                let escaped: &[char] = match character {
+                    '~' => &['~', '0'],
+                    '/' => &['~', '1'],
+                    _ => &[character],
+                };
+                for character in escaped {
+                    pointer.push(*character);
                 }
             }
         }
@@ -242,10 +249,17 @@ impl Settings {
     }
 }
 
-// Texts are joined by hand here: `format!` would bring more code into the plugin than all of this file.
+/// `format!` and `concat` would bring more code into the plugin.
+fn join(texts: &[&str]) -> String {
+    let mut joined = String::new();
+    for text in texts {
+        joined.push_str(text);
+    }
+    joined
+}
 
 fn not_but(wanted: &str, found: &Value) -> String {
-    ["must be ", wanted, ", not ", found.kind()].concat()
+    join(&["must be ", wanted, ", not ", found.kind()])
 }
 
 fn unknown_field(known: &[&str]) -> String {

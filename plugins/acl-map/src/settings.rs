@@ -57,7 +57,7 @@ pub(crate) fn read_settings(settings: &str) -> Result<Rules, Vec<Problem>> {
     })
 }
 
-fn take_mapping(table: &mut Table, subject: &Subject) -> Mapping {
+fn take_mapping(table: &mut Table<'_>, subject: &Subject) -> Mapping {
     let mut mapping = Mapping::default();
     for (from, to) in table.string_table(subject.table) {
         let at = format!("{}/{}", subject.table, escape(&from));
@@ -77,7 +77,7 @@ fn take_mapping(table: &mut Table, subject: &Subject) -> Mapping {
     mapping
 }
 
-fn take_pattern(table: &mut Table, subject: &Subject) -> Option<Rewrite> {
+fn take_pattern(table: &mut Table<'_>, subject: &Subject) -> Option<Rewrite> {
     let (expression, to) = (table.required_string("match"), table.required_string("to"));
     let (expression, to) = (expression?, to?);
     if (subject.is_all)(&to) {
@@ -94,7 +94,7 @@ fn take_pattern(table: &mut Table, subject: &Subject) -> Option<Rewrite> {
     }
 }
 
-fn take_expression(table: &mut Table, name: &str, expression: &str) -> Option<WholeMatch> {
+fn take_expression(table: &mut Table<'_>, name: &str, expression: &str) -> Option<WholeMatch> {
     match WholeMatch::new(expression) {
         Ok(matches) => Some(matches),
         Err(message) => {
@@ -104,7 +104,7 @@ fn take_expression(table: &mut Table, name: &str, expression: &str) -> Option<Wh
     }
 }
 
-fn take_drop(table: &mut Table) -> Option<Drop> {
+fn take_drop(table: &mut Table<'_>) -> Option<Drop> {
     let drop = Drop {
         kind: take_kind(table),
         operation: table.string("operation").map(|operation| operation.to_ascii_uppercase()),
@@ -119,7 +119,7 @@ fn take_drop(table: &mut Table) -> Option<Drop> {
     Some(drop)
 }
 
-fn take_kind(table: &mut Table) -> Option<ResourceKind> {
+fn take_kind(table: &mut Table<'_>) -> Option<ResourceKind> {
     const KINDS: [(&str, ResourceKind); 6] = [
         ("topic", ResourceKind::Topic),
         ("group", ResourceKind::Group),
@@ -133,7 +133,7 @@ fn take_kind(table: &mut Table) -> Option<ResourceKind> {
 }
 
 /// As it stands, or by an expression; both is a problem.
-fn take_text(table: &mut Table, whole: &'static str, expression: &'static str) -> Option<Text> {
+fn take_text(table: &mut Table<'_>, whole: &'static str, expression: &'static str) -> Option<Text> {
     let (text, matches) = (table.string(whole), table.string(expression));
     match (text, matches) {
         (Some(_), Some(_)) => {

@@ -64,10 +64,10 @@ impl Records for HeaderRules {
     }
 }
 
-fn take_rule(table: &mut Table, link: &Link, rules: &mut Rules) -> Option<()> {
+fn take_rule(table: &mut Table<'_>, link: &Link, rules: &mut Rules) -> Option<()> {
     let Some(action) = table.required_choice("action", &["set", "add", "rename", "remove", "keep-only"])
     else {
-        table.forget_rest();
+        table.forget(&["name", "value", "to", "names"]);
         return None;
     };
     match action {
@@ -90,7 +90,7 @@ fn take_rule(table: &mut Table, link: &Link, rules: &mut Rules) -> Option<()> {
 }
 
 /// A value is a text with places, or null; it must be there, so that null is meant.
-fn name_and_value(table: &mut Table, link: &Link) -> Option<(String, Option<Template>)> {
+fn name_and_value(table: &mut Table<'_>, link: &Link) -> Option<(String, Option<Template>)> {
     let name = table.required_string("name");
     let value = match table.value("value") {
         None => return table.missing("value"),
@@ -110,7 +110,7 @@ fn name_and_value(table: &mut Table, link: &Link) -> Option<(String, Option<Temp
     Some((name?, value))
 }
 
-fn names(table: &mut Table) -> Option<Names> {
+fn names(table: &mut Table<'_>) -> Option<Names> {
     let Some(list) = table.strings("names") else {
         table.object_to("names", "must list the names");
         return None;

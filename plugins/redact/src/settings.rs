@@ -55,7 +55,7 @@ enum Salt {
     Wrong,
 }
 
-fn take_salt(table: &mut Table) -> Salt {
+fn take_salt(table: &mut Table<'_>) -> Salt {
     match table.string("salt") {
         None => Salt::Absent,
         Some(salt) if salt.len() < SALT_BYTES_MIN => {
@@ -69,7 +69,7 @@ fn take_salt(table: &mut Table) -> Salt {
     }
 }
 
-fn take_fields(table: &mut Table, salt: &Salt, redact: &mut Redact) -> Option<()> {
+fn take_fields(table: &mut Table<'_>, salt: &Salt, redact: &mut Redact) -> Option<()> {
     let paths = take_list(table, "paths");
     let action = take_action(table, &["mask", "hash", "hmac", "remove"], salt)?;
     for (index, path) in paths?.iter().enumerate() {
@@ -93,7 +93,7 @@ fn constant(action: &Action) -> Vec<u8> {
     written
 }
 
-fn take_headers(table: &mut Table, salt: &Salt, headers: &mut Vec<(String, Action)>) -> Option<()> {
+fn take_headers(table: &mut Table<'_>, salt: &Salt, headers: &mut Vec<(String, Action)>) -> Option<()> {
     let names = take_list(table, "names");
     let action = take_action(table, &["mask", "hash", "hmac", "remove"], salt)?;
     headers.extend(names?.into_iter().map(|name| (name, action.clone())));
@@ -101,11 +101,11 @@ fn take_headers(table: &mut Table, salt: &Salt, headers: &mut Vec<(String, Actio
 }
 
 /// A mask would give all records one key, and compaction would leave one of them.
-fn take_key(table: &mut Table, salt: &Salt) -> Option<Action> {
+fn take_key(table: &mut Table<'_>, salt: &Salt) -> Option<Action> {
     take_action(table, &["hash", "hmac"], salt)
 }
 
-fn take_list(table: &mut Table, name: &'static str) -> Option<Vec<String>> {
+fn take_list(table: &mut Table<'_>, name: &'static str) -> Option<Vec<String>> {
     let list = table.strings(name);
     if list.as_ref().is_none_or(Vec::is_empty) {
         table.object_to(name, "must list at least one");
@@ -113,7 +113,7 @@ fn take_list(table: &mut Table, name: &'static str) -> Option<Vec<String>> {
     list
 }
 
-fn take_action(table: &mut Table, actions: &[&'static str], salt: &Salt) -> Option<Action> {
+fn take_action(table: &mut Table<'_>, actions: &[&'static str], salt: &Salt) -> Option<Action> {
     match table.required_choice("action", actions)? {
         "mask" => {
             let with = table.string("with").unwrap_or("***".to_owned());
@@ -125,7 +125,7 @@ fn take_action(table: &mut Table, actions: &[&'static str], salt: &Salt) -> Opti
     }
 }
 
-fn take_hash(table: &mut Table, salt: &Salt, hash: fn(&[u8]) -> Hash) -> Option<Action> {
+fn take_hash(table: &mut Table<'_>, salt: &Salt, hash: fn(&[u8]) -> Hash) -> Option<Action> {
     match salt {
         Salt::Given(salt) => Some(Action::Hash(hash(salt.as_bytes()))),
         Salt::Wrong => None,

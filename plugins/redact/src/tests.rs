@@ -240,7 +240,7 @@ fn settings_are_checked() {
             ),
             ("/fields/3/action", "must be one of mask, hash, hmac, remove, not \"hide\""),
             ("/fields/4/paths", "must list at least one"),
-            ("/fields/4/keep_last", "must be a whole number from 0"),
+            ("/fields/4/keep_last", "must be a whole number, not -1"),
             ("/fields/5/with", "unknown field; there is: paths, action"),
             ("/headers/0/names", "must list at least one"),
             ("/key/action", "must be one of hash, hmac, not \"mask\""),

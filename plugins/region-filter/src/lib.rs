@@ -117,9 +117,9 @@ impl RegionFilter {
     }
 }
 
-fn take_condition(table: &mut Table) -> Option<Condition> {
+fn take_condition(table: &mut Table<'_>) -> Option<Condition> {
     let Some(by) = table.required_choice("by", &["header", "key", "topic", "field"]) else {
-        table.forget_rest();
+        table.forget(&["name", "path", "allow", "deny"]);
         return None;
     };
     let place = match by {
@@ -136,7 +136,7 @@ fn take_condition(table: &mut Table) -> Option<Condition> {
     Some(Condition { place: place?, allow, deny: deny.unwrap_or_default() })
 }
 
-fn take_field(table: &mut Table, path: String) -> Option<Place> {
+fn take_field(table: &mut Table<'_>, path: String) -> Option<Place> {
     let mut paths = Paths::new();
     match paths.add(&path, false) {
         Ok(_) => Some(Place::Field { path, paths }),
@@ -147,7 +147,7 @@ fn take_field(table: &mut Table, path: String) -> Option<Place> {
     }
 }
 
-fn listed(table: &mut Table, name: &'static str) -> Option<Vec<Listed>> {
+fn listed(table: &mut Table<'_>, name: &'static str) -> Option<Vec<Listed>> {
     let texts = table.strings(name)?;
     let mut list = Vec::new();
     for (index, text) in texts.iter().enumerate() {

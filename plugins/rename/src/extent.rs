@@ -55,6 +55,14 @@ impl Extent {
         Self { alphabet, min: 1, max: Some(1), only: None }
     }
 
+    /// A class of one character, such as `[.]`, is that character.
+    fn of_class(alphabet: Alphabet) -> Self {
+        match char::from_u32(alphabet.0.trailing_zeros()) {
+            Some(only) if alphabet == Alphabet::of(only) => Self::text(only.encode_utf8(&mut [0; 4])),
+            _ => Self::one_of(alphabet),
+        }
+    }
+
     pub(crate) fn is_of_one_length(&self) -> bool {
         self.max == Some(self.min)
     }
@@ -238,7 +246,7 @@ impl Reader<'_> {
         }
         match self.next() {
             Some('.') => Ok(Extent::one_of(Alphabet::ANY)),
-            Some('[') => Ok(Extent::one_of(self.class()?)),
+            Some('[') => self.class().map(Extent::of_class),
             Some('\\') => self.escape(),
             Some('(') => Err(self.unknown("flags")),
             Some('^' | '$') => Err(format!(
@@ -408,6 +416,7 @@ mod tests {
             parts(r"eu\.(?:x)(?<team>a)\-y").unwrap(),
             [Part::Text("eu.x".into()), Part::Group(Extent::text("a")), Part::Text("-y".into())]
         );
+        assert_eq!(parts("a[.](b)").unwrap(), [Part::Text("a.".into()), Part::Group(Extent::text("b"))]);
         assert_eq!(parts("").unwrap(), []);
     }
 

@@ -64,7 +64,7 @@ impl TopicNaming for Rename {
 }
 
 /// Old names and new ones; no two topics may get one name.
-fn take_topics(table: &mut Table) -> BTreeMap<String, String> {
+fn take_topics(table: &mut Table<'_>) -> BTreeMap<String, String> {
     let mut topics = BTreeMap::new();
     let mut owners: BTreeMap<String, String> = BTreeMap::new();
     for (old, new) in table.string_table("topics") {
@@ -86,7 +86,7 @@ fn take_topics(table: &mut Table) -> BTreeMap<String, String> {
     topics
 }
 
-fn take_pattern(table: &mut Table) -> Option<Pattern> {
+fn take_pattern(table: &mut Table<'_>) -> Option<Pattern> {
     let (expression, to) = (table.required_string("match"), table.required_string("to"));
     let (expression, to) = (expression?, to?);
     let matches = match WholeMatch::new(&expression) {
