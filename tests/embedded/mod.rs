@@ -11,6 +11,7 @@ mod producers;
 mod seeded;
 mod target_away;
 mod times;
+mod tutorial;
 
 use tidegate_embedded::{Cluster, ClusterOptions, Fault, FaultId};
 use tidegate_tests::{Compared, Numbered, ProducerOptions, produce};
