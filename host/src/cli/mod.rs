@@ -1,11 +1,15 @@
 //! The commands; each a file. Exit codes follow `sysexits.h`.
 
 mod check;
+mod client;
 mod demo;
 mod exit;
+mod flow;
 mod logs;
 mod plan;
 mod plugin;
+mod plugin_live;
+mod quarantine;
 mod run;
 mod status;
 
@@ -39,6 +43,10 @@ enum Command {
     Status(StatusArguments),
     /// Write, test, measure and look at plugins.
     Plugin(plugin::PluginArguments),
+    /// Tell a running flow to go on where a plugin stopped it.
+    Flow(flow::FlowArguments),
+    /// Look at records that plugins could not judge or refused, and play them again.
+    Quarantine(quarantine::QuarantineArguments),
     /// Copy orders between two clusters in memory and watch it; needs nothing else.
     Demo(DemoArguments),
 }
@@ -173,6 +181,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
         Command::Plugin(arguments) => plugin::run(&arguments),
+        Command::Flow(arguments) => flow::run(&arguments),
+        Command::Quarantine(arguments) => quarantine::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
     };
     match result {

@@ -66,6 +66,11 @@ impl Policies {
         Self { naming, selector: Selector::default(), mappings: Vec::new(), wants_quarantine: false }
     }
 
+    /// What names topics.
+    pub fn naming(&mut self) -> &mut Naming {
+        &mut self.naming
+    }
+
     /// Adds a plugin that selects, behind those that are there: each sees what the one before left.
     #[must_use]
     pub fn selecting(self, name: &str, plugin: SelectionPlugin) -> Self {
