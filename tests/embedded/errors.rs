@@ -96,7 +96,6 @@ async fn an_error_in_the_positions_topics_metadata_costs_seconds() {
         let mut process = scenario.run();
         scenario.arrives(&mut process, TOPIC, TARGET_TOPIC).await;
         let took = started.elapsed();
-        eprintln!("NTH {nth}: {took:?}");
         assert!(took.as_secs() < 45, "request {nth}: {took:?}\n{}", process.log_tail());
         stops(process).await;
     }

@@ -203,3 +203,94 @@ fn shown_topic(topic: &TopicName, source: &ClusterView, configs: &TopicConfigs) 
         settings,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::fixture::{cluster, flow, prefix_naming, topic};
+
+    /// Takes what holds this text; without one it fails.
+    struct Holding(&'static str, Option<&'static str>);
+
+    impl Selecting for Holding {
+        fn name(&self) -> &str {
+            self.0
+        }
+
+        fn topics(&mut self, topics: &[SelectionTopic]) -> Result<Vec<bool>, String> {
+            let text = self.1.ok_or("it trapped")?;
+            Ok(topics.iter().map(|topic| topic.name.contains(text)).collect())
+        }
+
+        fn groups(&mut self, groups: &[String]) -> Result<Vec<bool>, String> {
+            let text = self.1.ok_or("it trapped")?;
+            Ok(groups.iter().map(|group| group.contains(text)).collect())
+        }
+    }
+
+    fn selector(plugins: Vec<Holding>) -> Selector {
+        let mut selector = Selector::default();
+        plugins.into_iter().for_each(|plugin| selector.add(Box::new(plugin)));
+        selector
+    }
+
+    /// What becomes of each topic: `=` copied, `-` left out and by whom, else the refusal.
+    fn narrowed(selector: &mut Selector, topics: &[(&str, i32, u8)], copied: &TopicMap) -> Vec<String> {
+        let source = cluster("a", topics);
+        let mut answers = prefix_naming(&flow("")).answer_all(source.topics.keys());
+        let unasked = selector.unasked(&answers, &source);
+        let fault = selector.ask(&unasked, &source, &TopicConfigs::new());
+        selector.narrow(&mut answers, &unasked, fault.as_ref(), copied, &ClusterAlias::new("A"));
+        let word = |(topic, answer): (&TopicName, &TopicAnswer)| match answer {
+            TopicAnswer::Copy(_) => format!("{topic} ="),
+            TopicAnswer::LeftOut(plugin) => format!("{topic} - {plugin}"),
+            TopicAnswer::Refuse(refusal) => refusal.text.clone(),
+            TopicAnswer::Leave => format!("{topic} left"),
+        };
+        answers.iter().map(word).collect()
+    }
+
+    #[test]
+    fn each_plugin_narrows_what_the_one_before_left() {
+        let mut selector = selector(vec![Holding("first", Some("r")), Holding("second", Some("s"))]);
+        let topics = [("bills", 1, 1), ("orders", 1, 2), ("rates", 1, 3), ("rum", 1, 4)];
+        assert_eq!(
+            narrowed(&mut selector, &topics, &TopicMap::default()),
+            ["bills - first", "orders =", "rates =", "rum - second"]
+        );
+        // Asked once; again for one that grew, and no more for one that is gone.
+        let source = cluster("a", &[("bills", 1, 1), ("orders", 2, 2)]);
+        let answers = prefix_naming(&flow("")).answer_all(source.topics.keys());
+        assert_eq!(selector.unasked(&answers, &source), [topic("orders")]);
+        selector.ask(&[], &source, &TopicConfigs::new());
+        assert_eq!(selector.says.len(), 2);
+    }
+
+    #[test]
+    fn after_a_fault_nothing_new_goes_and_what_was_copied_goes_on() {
+        let mut selector = selector(vec![Holding("first", Some("s")), Holding("second", None)]);
+        let mut copied = TopicMap::default();
+        copied.insert(topic("orders"), topic("A.orders")).unwrap();
+        let topics = [("bills", 1, 1), ("orders", 1, 2), ("rum", 1, 3)];
+        let expected = [
+            "topic \"bills\" of cluster \"A\" is not copied: selection plugin \"second\" failed: it trapped; it is asked again soon",
+            "orders =",
+            "rum - first",
+        ];
+        assert_eq!(narrowed(&mut selector, &topics, &copied), expected);
+        // It is asked again, since nothing was answered.
+        assert_eq!(narrowed(&mut selector, &topics, &copied), expected);
+    }
+
+    #[test]
+    fn groups_are_narrowed_and_a_fault_leaves_none() {
+        let groups = || vec!["pay".to_owned(), "play".to_owned(), "rent".to_owned()];
+        let (chosen, left_out) = selector(vec![Holding("first", Some("ay"))]).groups(groups()).unwrap();
+        assert_eq!(chosen, ["pay", "play"]);
+        assert_eq!(left_out, [LeftOut { name: "rent".to_owned(), plugin: "first".to_owned() }]);
+        assert_eq!(
+            selector(vec![Holding("broken", None)]).groups(groups()).unwrap_err(),
+            "no group is chosen: selection plugin \"broken\" failed: it trapped"
+        );
+    }
+}

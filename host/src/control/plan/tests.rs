@@ -368,6 +368,9 @@ fn a_plan_is_json_too() {
         "events": [],
         "topic_map": {"bills": "A.bills", "orders": "A.orders"},
         "ready": [{"topic": "orders", "partition": 0, "target": "A.orders"}],
+        "unclear": [],
+        "left_out": [],
+        "selection_fault": null,
     });
     assert_eq!(json, expected);
     let action = Action::CreateTopic {
