@@ -90,12 +90,12 @@ async fn every_twentieth_of_two_hundred_thousand_arrives_in_spite_of_three_kills
     let lagless = eventually("every partition to be without lag", Duration::from_secs(30), async || {
         process.still_runs()?;
         let text = process.http_get("/metrics").await?;
-        let known = text.lines().filter(|line| line.starts_with("tidegate_partition_lag_records{")).count();
+        let known = text.lines().filter(|line| line.starts_with("tidegate_lag_records{")).count();
         ensure!(known == PARTITION_COUNT as usize, "{known} partitions tell their lag");
         Ok(())
     });
     lagless.await.unwrap();
-    assert_eq!(process.metric("tidegate_partition_lag_records").await.unwrap(), 0.0);
+    assert_eq!(process.metric("tidegate_lag_records").await.unwrap(), 0.0);
     assert_eq!(
         process.metric("tidegate_plugin_records_total").await.unwrap(),
         0.0,

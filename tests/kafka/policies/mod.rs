@@ -64,7 +64,7 @@ async fn swap_mark(process: &Tidegate, flow: &str, value: &str, topic: &str) -> 
         .into_iter()
         .next()
         .context("the swap answered no JSON")??;
-    let partitions = answer["partitions"].as_array().context("the answer lists no partitions")?;
+    let partitions = answer["swap"]["partitions"].as_array().context("the answer lists no partitions")?;
     let mut first_offsets = BTreeMap::new();
     for partition in partitions.iter().filter(|partition| partition["topic"] == topic) {
         let number = i32::try_from(partition["partition"].as_i64().context("a partition has no number")?)?;
@@ -72,11 +72,11 @@ async fn swap_mark(process: &Tidegate, flow: &str, value: &str, topic: &str) -> 
             .insert(number, partition["first_offset"].as_i64().context("a partition has no offset")?);
     }
     Ok(Swapped {
-        generation: answer["generation"].as_u64().context("the answer has no generation")?,
-        is_complete: answer["is_complete"]
+        generation: answer["swap"]["generation"].as_u64().context("the answer has no generation")?,
+        is_complete: answer["swap"]["is_complete"]
             .as_bool()
             .context("the answer does not say whether it is complete")?,
-        took_ms: answer["took_ms"].as_u64().context("the answer does not say how long it took")?,
+        took_ms: answer["swap"]["took_ms"].as_u64().context("the answer does not say how long it took")?,
         first_offsets,
     })
 }
