@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
-use wasmtime::component::{Component, InstancePre};
+use wasmtime::component::InstancePre;
 
 use super::builtin;
 use super::engine::Engine;
@@ -165,10 +165,7 @@ impl CompiledModule {
 
     pub(super) fn compile(engine: &Engine, module: &str, bytes: &[u8]) -> Result<Self, LoadError> {
         let digest = digest(bytes);
-        let compiled = match engine.compiled(&digest) {
-            Some(compiled) => compiled,
-            None => engine.keep_compiled(&digest, compile(engine, module, &digest, bytes)?),
-        };
+        let compiled = engine.compiled(&digest, || compile(engine, module, &digest, bytes))?;
         Ok(Self { engine: engine.clone(), name: module.into(), compiled })
     }
 
@@ -228,7 +225,7 @@ fn compile(engine: &Engine, module: &str, digest: &str, bytes: &[u8]) -> Result<
         });
     }
     require(&boundary, module, Interface::Lifecycle)?;
-    let component = Component::new(engine.wasmtime(), bytes).map_err(|error| LoadError::Compile {
+    let component = engine.component(digest, bytes).map_err(|error| LoadError::Compile {
         module: module.to_owned(),
         message: one_line(&format!("{error:#}")),
     })?;
@@ -256,6 +253,6 @@ fn require(boundary: &Boundary, module: &str, interface: Interface) -> Result<()
     Err(LoadError::MissingExport { module: module.to_owned(), wanted: interface.name(), offered_list })
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -12,6 +12,7 @@
 mod acl;
 mod acl_width;
 mod builtin;
+mod cache;
 mod chain;
 mod contract;
 mod edits;
