@@ -3,13 +3,21 @@
 //! One world a capability, each in a module of its own and named differently: the export macros of the worlds are
 //! called by [`plugin!`](crate::plugin) as asked for, and what is not called leaves no trace in the component.
 
-use std::cell::OnceCell;
+mod acls;
+mod batches;
+mod topics;
+
+use std::cell::RefCell;
 
 use crate::host::Level;
+use crate::records::Answer;
 use crate::{Link, Plugin, Problem};
 
+pub use generated_acl_mapping::exports::tidegate::plugin::acl_mapping;
 pub use generated_lifecycle::exports::tidegate::plugin::lifecycle;
 pub(crate) use generated_lifecycle::tidegate::plugin::host;
+pub use generated_records::exports::tidegate::plugin::records;
+pub use generated_selection::exports::tidegate::plugin::selection;
 pub use generated_topic_naming::exports::tidegate::plugin::topic_naming;
 
 #[expect(missing_docs, reason = "generated; the words are in the contract")]
@@ -39,13 +47,55 @@ pub mod generated_topic_naming {
     });
 }
 
+#[expect(missing_docs, reason = "generated; the words are in the contract")]
+pub mod generated_selection {
+    wit_bindgen::generate!({
+        path: "wit/0.1.0",
+        inline: "package tidegate:sdk;
+            world sdk-selection {
+                export tidegate:plugin/selection@0.1.0;
+            }",
+        pub_export_macro: true,
+        generate_all,
+    });
+}
+
+#[expect(missing_docs, reason = "generated; the words are in the contract")]
+pub mod generated_acl_mapping {
+    wit_bindgen::generate!({
+        path: "wit/0.1.0",
+        inline: "package tidegate:sdk;
+            world sdk-acl-mapping {
+                export tidegate:plugin/acl-mapping@0.1.0;
+            }",
+        pub_export_macro: true,
+        generate_all,
+    });
+}
+
+#[expect(missing_docs, reason = "generated; the words are in the contract")]
+pub mod generated_records {
+    wit_bindgen::generate!({
+        path: "wit/0.1.0",
+        inline: "package tidegate:sdk;
+            world sdk-records {
+                export tidegate:plugin/records@0.1.0;
+            }",
+        pub_export_macro: true,
+        generate_all,
+    });
+}
+
 /// The plugin's one instance; empty until the host calls `init`.
-pub struct Instance<P>(OnceCell<P>);
+pub struct Instance<P> {
+    plugin: RefCell<Option<P>>,
+    answer: RefCell<Answer>,
+}
 
 impl<P: Plugin> Instance<P> {
     #[expect(clippy::new_without_default, reason = "only `plugin!` makes one, in a constant")]
     pub const fn new() -> Self {
-        Self(OnceCell::new())
+        Self { plugin: RefCell::new(None), answer: RefCell::new(Answer::new()) }
     }
 
     pub fn init(&self, link: lifecycle::Link, config: String) -> Result<(), Vec<lifecycle::Problem>> {
@@ -57,15 +107,18 @@ impl<P: Plugin> Instance<P> {
         };
         let plugin = P::init(link, &config)
             .map_err(|problems| problems.into_iter().map(to_wit).collect::<Vec<_>>())?;
-        self.0
-            .set(plugin)
-            .map_err(|_| vec![to_wit(Problem::new("", "init was called twice on one instance"))])
+        match self.plugin.borrow_mut().replace(plugin) {
+            None => Ok(()),
+            Some(_) => Err(vec![to_wit(Problem::new("", "init was called twice on one instance"))]),
+        }
     }
 
     pub fn with<T>(&self, ask: impl FnOnce(&P) -> T) -> T {
-        ask(self.0.get().expect("the host calls init before anything but describe"))
+        ask(self.plugin.borrow().as_ref().expect(INIT_COMES_FIRST))
     }
 }
+
+const INIT_COMES_FIRST: &str = "the host calls init before anything but describe";
 
 pub fn describe<P: Plugin>(crate_name: &str, crate_version: &str) -> lifecycle::About {
     log_panics();

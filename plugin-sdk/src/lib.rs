@@ -44,11 +44,17 @@
 //! What the host promises and asks for is in `wit/` (the contract) and in README.md (the same in words, and how to
 //! build a plugin).
 
+mod acl;
 mod lifecycle;
 mod naming;
+mod selection;
 
 pub mod host;
+pub mod records;
 pub mod settings;
+
+#[cfg(not(target_arch = "wasm32"))]
+pub mod testing;
 
 #[cfg(target_arch = "wasm32")]
 #[doc(hidden)]
@@ -59,8 +65,11 @@ pub mod component;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+pub use acl::{Acl, AclMapping, Pattern, Permission, ResourceKind};
 pub use lifecycle::{Link, Plugin, Problem};
 pub use naming::TopicNaming;
+pub use records::{Batch, Edit, Needs, Record, Records};
+pub use selection::{Selection, Topic};
 
 /// Makes a component of a type: `plugin!(MyPolicy: topic_naming);`, once in the crate.
 ///
@@ -119,11 +128,23 @@ macro_rules! __check_capability {
         const fn is_topic_naming<P: $crate::TopicNaming>() {}
         is_topic_naming::<$plugin>();
     }};
+    (selection, $plugin:ty) => {{
+        const fn is_selection<P: $crate::Selection>() {}
+        is_selection::<$plugin>();
+    }};
+    (acl_mapping, $plugin:ty) => {{
+        const fn is_acl_mapping<P: $crate::AclMapping>() {}
+        is_acl_mapping::<$plugin>();
+    }};
+    (records, $plugin:ty) => {{
+        const fn is_records<P: $crate::Records>() {}
+        is_records::<$plugin>();
+    }};
     ($other:ident, $plugin:ty) => {
         ::core::compile_error!(::core::concat!(
             "no capability is called `",
             ::core::stringify!($other),
-            "`; there is: topic_naming"
+            "`; there is: records, selection, acl_mapping, topic_naming"
         ));
     };
 }
@@ -150,6 +171,60 @@ macro_rules! __export_capability {
 
         $crate::component::generated_topic_naming::export!(
             $component with_types_in $crate::component::generated_topic_naming
+        );
+    };
+    (selection, $plugin:ty, $component:ident, $instance:ident) => {
+        impl $crate::component::selection::Guest for $component {
+            fn topics(
+                topics: ::std::vec::Vec<$crate::component::selection::Topic>,
+            ) -> ::core::result::Result<::std::vec::Vec<bool>, ::std::string::String> {
+                $instance.with(|instance| instance.select_topics(topics))
+            }
+
+            fn groups(
+                groups: ::std::vec::Vec<::std::string::String>,
+            ) -> ::core::result::Result<::std::vec::Vec<bool>, ::std::string::String> {
+                $instance.with(|instance| {
+                    instance.with(|plugin| <$plugin as $crate::Selection>::groups(plugin, &groups))
+                })
+            }
+        }
+
+        $crate::component::generated_selection::export!(
+            $component with_types_in $crate::component::generated_selection
+        );
+    };
+    (acl_mapping, $plugin:ty, $component:ident, $instance:ident) => {
+        impl $crate::component::acl_mapping::Guest for $component {
+            fn map_acls(
+                acls: ::std::vec::Vec<$crate::component::acl_mapping::Acl>,
+            ) -> ::core::result::Result<
+                ::std::vec::Vec<::std::vec::Vec<$crate::component::acl_mapping::Acl>>,
+                ::std::string::String,
+            > {
+                $instance.with(|instance| instance.map_acls(acls))
+            }
+        }
+
+        $crate::component::generated_acl_mapping::export!(
+            $component with_types_in $crate::component::generated_acl_mapping
+        );
+    };
+    (records, $plugin:ty, $component:ident, $instance:ident) => {
+        impl $crate::component::records::Guest for $component {
+            fn needs() -> $crate::component::records::Needed {
+                $instance.with(|instance| instance.needs())
+            }
+
+            fn process(
+                batch: $crate::component::records::Batch,
+            ) -> ::core::result::Result<$crate::component::records::Edits, ::std::string::String> {
+                $instance.with(|instance| instance.process(batch))
+            }
+        }
+
+        $crate::component::generated_records::export!(
+            $component with_types_in $crate::component::generated_records
         );
     };
     ($other:ident, $plugin:ty, $component:ident, $instance:ident) => {};
