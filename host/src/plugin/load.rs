@@ -93,7 +93,10 @@ pub enum LoadError {
     #[error("plugin {module} does not compile: {message}")]
     Compile { module: String, message: String },
     /// Its names are right, its types are not.
-    #[error("plugin {module} does not fit tidegate:plugin@0.1: {message}; build it with tidegate-plugin 0.1")]
+    #[error(
+        "plugin {module} does not fit tidegate:plugin@0.1: {message}; build it with tidegate-plugin 0.1.0 or run a later \
+         tidegate"
+    )]
     Misfit { module: String, message: String },
     /// The settings are no JSON object.
     #[error("the settings of plugin {module} must be one JSON object: {message}")]
