@@ -19,8 +19,16 @@ mod component_build;
 const BUILTINS: [&str; 7] =
     ["acl-map", "default-policy", "header-rules", "identity-policy", "redact", "region-filter", "rename"];
 /// What the components are made of besides their own crates, from the workspace's folder.
-const SOURCES: [&str; 5] =
-    ["plugin-sdk/src", "plugin-sdk/wit", "plugin-sdk/Cargo.toml", "Cargo.toml", "Cargo.lock"];
+const SOURCES: [&str; 8] = [
+    "plugin-sdk/src",
+    "plugin-sdk/wit",
+    "plugin-sdk/Cargo.toml",
+    "plugins/json-fields",
+    "plugins/patterns",
+    "plugins/setting-tables",
+    "Cargo.toml",
+    "Cargo.lock",
+];
 
 fn main() -> ExitCode {
     match build() {

@@ -5,6 +5,7 @@ mod demo;
 mod exit;
 mod logs;
 mod plan;
+mod plugin;
 mod run;
 mod status;
 
@@ -36,6 +37,8 @@ enum Command {
     Plan(PlanArguments),
     /// Show what a running Tidegate does.
     Status(StatusArguments),
+    /// Write, test, measure and look at plugins.
+    Plugin(plugin::PluginArguments),
     /// Copy orders between two clusters in memory and watch it; needs nothing else.
     Demo(DemoArguments),
 }
@@ -162,6 +165,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Check(arguments) => check::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
+        Command::Plugin(arguments) => plugin::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
     };
     match result {

@@ -12,6 +12,7 @@ pub mod node;
 pub mod plugins_log;
 pub mod positions;
 pub mod positions_topic;
+pub mod recent;
 
 pub use admin::{BrokerRefusal, ClusterAdmin, ClusterView, ConfigEntry, ConfigOrigin, TopicId, TopicView};
 pub use append::{Appender, NewRecord};

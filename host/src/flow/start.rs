@@ -275,6 +275,7 @@ impl FlowSetting {
             buffer_bytes_max: self.process.worker_buffer_bytes,
             positions_topic: started.positions_topic.clone(),
             commit_interval: flow.positions.flush_interval,
+            quarantine: flow.quarantine.clone(),
         }
     }
 }

@@ -10,6 +10,7 @@ use tracing::{error, info, warn};
 
 use super::ownership::{Handout, Ownership};
 use crate::names::{FlowName, Slot, SourcePartition};
+use crate::plugin::Chain;
 use crate::relay::{Command, LaneStart, Worker, WorkerSettings};
 use crate::status::{FlowStats, PartitionStats};
 
@@ -45,7 +46,13 @@ impl Workers {
             Worker::spawn(number, settings.clone(), Arc::clone(stats), signal.clone())
                 .context("could not start a relay worker")
         };
-        let workers = (0..count).map(spawn).collect::<anyhow::Result<_>>()?;
+        let workers = (0..count).map(spawn).collect::<anyhow::Result<Vec<_>>>()?;
+        for worker in &workers {
+            // Without a chain a worker sends nothing; this one edits nothing.
+            let (taken, _nobody_asks) = oneshot::channel();
+            let chain = Box::new(Chain::of(0, Vec::new()).context("could not start an empty chain")?);
+            let _room_is_there = worker.commands.try_send(Command::TakeChain { chain, taken });
+        }
         Ok(Self { flow: settings.flow.clone(), workers, ended })
     }
 

@@ -240,7 +240,7 @@ pub(super) fn misfit(module: &str, error: &wasmtime::Error) -> LoadError {
     LoadError::Misfit { module: module.to_owned(), message: one_line(&format!("{error:#}")) }
 }
 
-fn no_component(module: &str, reason: NoComponent) -> LoadError {
+pub(super) fn no_component(module: &str, reason: NoComponent) -> LoadError {
     let module = module.to_owned();
     match reason {
         NoComponent::CoreModule => LoadError::CoreModule { module },

@@ -11,6 +11,7 @@
 
 mod acl;
 mod acl_width;
+mod anatomy;
 mod builtin;
 mod cache;
 mod chain;
@@ -37,6 +38,7 @@ pub mod trial;
 
 pub use acl::{AclPlugin, AclRule, Pattern, Permission, ResourceKind};
 pub use acl_width::{Widening, is_never_wider, widenings};
+pub use anatomy::{Anatomy, describe};
 pub use builtin::names as builtin_names;
 pub use chain::{
     Chain, ChainPlugin, Condemned, Edited, FAULTED_CALL_COUNT_MAX, FAULTED_CALL_COUNT_MIN, Place,

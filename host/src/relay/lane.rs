@@ -1,6 +1,7 @@
 //! One source partition on its way through a worker: what was read, what waits, what is with the target. How it is sent is
-//! in `sending`.
+//! in `sending`, how the flow's chain edits it in `editing`.
 
+mod editing;
 mod sending;
 
 use std::collections::VecDeque;
@@ -11,6 +12,8 @@ use tidegate_wire::batch::{Batch, BatchHeader};
 use tidegate_wire::produce::OutBatch;
 use tokio::time::Instant;
 
+use self::editing::Judged;
+pub(super) use self::editing::Workshop;
 pub(super) use self::sending::{SendRules, SplitError};
 use super::progress::{Progress, Span};
 use crate::names::{Slot, SourceOffset, SourcePartition};
@@ -46,6 +49,12 @@ pub(super) struct RelayLane {
     pub(super) held: Vec<u64>,
     /// A plugin's fault or refusal stopped it; goes on by an order or with another chain, never by time.
     is_halted: bool,
+    /// The chain edits its records.
+    is_edited: bool,
+    /// An edited batch that waits until its quarantined records are written; nothing behind it goes out before.
+    judged: Option<Judged>,
+    /// It gave others their turn before it was through with what waits.
+    has_more: bool,
     /// Whether the target partition has a leader.
     pub(super) is_led: bool,
     /// The target refused the last batch, or did not answer; it is sent again. Cleared by an acknowledgement.
@@ -138,6 +147,9 @@ impl RelayLane {
             needs_location: false,
             held: Vec::new(),
             is_halted: false,
+            is_edited: false,
+            judged: None,
+            has_more: false,
             is_led: false,
             is_refused: false,
             refused_fetches: 0,
@@ -154,7 +166,9 @@ impl RelayLane {
 
     /// Starts over at `offset`. Only when nothing is in flight; what waits is thrown away and its bytes answered.
     pub(super) fn start_at(&mut self, offset: SourceOffset) -> usize {
-        debug_assert!(self.in_flight.is_empty(), "a lane starts over only when nothing is in flight");
+        debug_assert!(self.is_idle(), "a lane starts over only when nothing is in flight");
+        self.unhalt();
+        self.move_changeover(offset);
         let freed = self.clear_queue();
         self.progress = Progress::new(offset);
         self.fetch_offset = offset;
@@ -198,7 +212,7 @@ impl RelayLane {
         }
     }
 
-    /// Whether something waits to be sent.
+    /// Whether something waits to be sent that may go.
     pub(super) fn has_waiting(&self) -> bool {
         !self.queue.is_empty() || !self.pieces.is_empty()
     }
@@ -218,7 +232,10 @@ impl RelayLane {
             && self.fetching.is_none()
             && self.quiet_until.is_none_or(|until| until <= now)
             && (self.unsettled_bytes == 0
-                || (self.unsettled_bytes < share && self.is_led && !self.is_refused))
+                || (self.unsettled_bytes < share
+                    && self.is_led
+                    && !self.is_refused
+                    && !self.is_quarantine_failing()))
     }
 
     /// Shows the position to who watches.
@@ -228,10 +245,27 @@ impl RelayLane {
         }
     }
 
-    /// Stops at a record that no plugin's answer settles: nothing new is sent or fetched until [`RelayLane::unhalt`].
-    pub(super) fn halt(&mut self, paused: Paused) {
+    /// Stops at a record that no plugin's answer settles: nothing new is sent or fetched until [`RelayLane::unhalt`]. What
+    /// waits is given back, so that it takes nothing from the others; it is fetched again.
+    fn halt(&mut self, paused: Paused) {
         self.is_halted = true;
+        self.clear_queue();
+        if matches!(self.condition, Condition::Locating | Condition::Jumping { .. }) && self.is_placed {
+            // It was about to go on elsewhere once all before was sent. That is worked out again: the records from here on
+            // are not to be passed over.
+            self.condition = Condition::Moving;
+        }
         self.stats.set_paused(Some(paused));
+    }
+
+    /// Whether a plugin's fault or refusal stopped it.
+    pub(super) fn is_halted(&self) -> bool {
+        self.is_halted
+    }
+
+    /// Whether it gave others their turn with something left to do; asked once.
+    pub(super) fn takes_another_turn(&mut self) -> bool {
+        std::mem::take(&mut self.has_more)
     }
 
     /// Goes on after a halt; says whether there was one.
@@ -242,9 +276,9 @@ impl RelayLane {
         std::mem::take(&mut self.is_halted)
     }
 
-    /// Whether everything that was handed to the producer has come back.
+    /// Whether everything that was handed to the producer has come back, and nothing waits for quarantine.
     pub(super) fn is_idle(&self) -> bool {
-        self.in_flight.is_empty()
+        self.in_flight.is_empty() && self.judged.is_none()
     }
 }
 

@@ -2,10 +2,12 @@
 //! sockets, buffers and partitions, and nothing else touches them. It calls no admin function (invariant I8).
 //!
 //! Reading order: [`progress`] (what is settled), [`budget`] (how much may be held), [`tier`] and [`transform`] (what
-//! happens to a batch), `lane` (one partition), `intake` (fetch), `outlet` (produce), `ledger` (positions), `leaders`,
-//! `troubles` (rests, pauses, moves), `ends` (lag while nothing is fetched), `releases` (taking up and letting go), `worker` (the loop that drives them).
+//! happens to a batch), `chain` (what plugins are asked), `quarantine` (what they may not let pass), `lane` (one partition), `intake` (fetch), `outlet` (produce), `ledger` (positions), `leaders`,
+//! `troubles` (rests, pauses, moves), `ends` (lag while nothing is fetched), `releases` (taking up and letting go), `policies` (the chain in a worker),
+//! `worker` (the loop that drives them).
 
 pub mod budget;
+mod chain;
 mod connect;
 mod ends;
 mod intake;
@@ -13,7 +15,9 @@ mod lane;
 mod leaders;
 mod ledger;
 mod outlet;
+mod policies;
 pub mod progress;
+mod quarantine;
 pub mod range;
 mod releases;
 pub mod tier;
@@ -28,9 +32,10 @@ use tidegate_wire::batch::Codec;
 use tidegate_wire::client::{ClientOptions, Isolation};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::config::OffsetReset;
+use crate::config::{OffsetReset, QuarantineConfig};
 use crate::names::{ClusterAlias, FlowName, Slot, SourceOffset, SourcePartition, TopicName};
-use crate::status::{FlowStats, PartitionStats};
+use crate::plugin::Chain;
+use crate::status::{Changeover, FlowStats, PartitionStats};
 
 /// Orders that may wait for a worker. A worker takes them between batches, within milliseconds.
 pub const COMMANDS_MAX: usize = 64;
@@ -76,6 +81,8 @@ pub struct WorkerSettings {
     pub positions_topic: TopicName,
     /// Positions are stored at most this often, and at a stop.
     pub commit_interval: Duration,
+    /// Where records go that `on.fault = quarantine` keeps from the target.
+    pub quarantine: QuarantineConfig,
 }
 
 /// A partition that a worker shall relay.
@@ -96,8 +103,16 @@ pub struct LaneStart {
 }
 
 /// What a worker can be told.
-#[derive(Debug)]
 pub enum Command {
+    /// Edit with this chain from the next batch on; the one before is dropped. Before its first chain a worker sends no
+    /// record of any topic: closed, not open.
+    TakeChain {
+        /// The worker's own.
+        chain: Box<Chain>,
+        /// Told from where on each of its partitions is edited by it. Partitions that are taken up later have it in their
+        /// [`PartitionStats`].
+        taken: oneshot::Sender<Vec<(SourcePartition, Changeover)>>,
+    },
     /// Relay these partitions too. One that is relayed already is left as it is.
     Add(Vec<LaneStart>),
     /// Stop reading these slots, settle what is in flight, store positions, let go, then answer.

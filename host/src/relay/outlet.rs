@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use tidegate_wire::batch::{BatchBuilder, BatchError};
+use tidegate_wire::batch::BatchBuilder;
 use tidegate_wire::client::NodeId;
 use tidegate_wire::error::WireError;
 use tidegate_wire::produce::{
@@ -13,10 +13,12 @@ use tidegate_wire::{ApiKey, ResponseError};
 use tokio::time::{Duration, Instant};
 use tracing::warn;
 
-use super::lane::{SendRules, SplitError};
-use super::transform::Transform;
+use super::WorkerSettings;
+use super::lane::{SendRules, SplitError, Workshop};
+use super::transform::{EditError, Transform};
 use super::worker::{Event, Occupant, WorkerState};
-use crate::names::{ClusterAlias, Slot, SourceOffset, SourcePartition, TopicName};
+use crate::names::{ClusterAlias, FlowName, Slot, SourceOffset, SourcePartition, TopicName};
+use crate::plugin::Chain;
 use crate::status::now_ms;
 
 /// Pause before positions are sent again that the target refused, in milliseconds.
@@ -50,12 +52,18 @@ fn remedy(error: ResponseError, target: &TopicName) -> String {
 struct Outgoing<'a> {
     occupants: &'a mut HashMap<Lane, Occupant>,
     transform: &'a mut Transform,
+    chain: Option<&'a mut Chain>,
+    flow: &'a FlowName,
     builder: &'a mut BatchBuilder,
     source: &'a ClusterAlias,
     rules: SendRules,
     now: Instant,
     freed_bytes: usize,
-    unreadable: Vec<(Lane, BatchError)>,
+    unreadable: Vec<(Lane, EditError)>,
+    /// Partitions that a plugin stopped, or that have records for quarantine.
+    judged: Vec<Lane>,
+    /// Some partition is not through with what waits.
+    has_more: bool,
 }
 
 impl Outgoing<'_> {
@@ -70,9 +78,15 @@ impl BatchSource for Outgoing<'_> {
     fn next(&mut self, lane: Lane, bytes_max: usize) -> Option<OutBatch> {
         let wanted_slot = match self.occupants.get_mut(&lane)? {
             Occupant::Relay(relay) => {
-                let before = relay.unsettled_bytes;
-                let next = relay.next_batch(bytes_max, self.rules, self.transform);
+                let chain = self.chain.as_deref_mut()?;
+                let (before, was_halted) = (relay.unsettled_bytes, relay.is_halted());
+                let mut workshop = Workshop { transform: self.transform, chain, flow: self.flow };
+                let next = relay.next_batch(bytes_max, self.rules, &mut workshop);
                 self.freed_bytes += before - relay.unsettled_bytes;
+                self.has_more |= relay.takes_another_turn();
+                if relay.is_halted() != was_halted || relay.has_quarantine_to_write() {
+                    self.judged.push(lane);
+                }
                 return next.unwrap_or_else(|error| {
                     self.unreadable.push((lane, error));
                     None
@@ -84,6 +98,11 @@ impl BatchSource for Outgoing<'_> {
         let Some(Occupant::Positions(ledger)) = self.occupants.get_mut(&lane) else { return None };
         ledger.batch(self.source, positions.into_iter(), now_ms(), self.builder)
     }
+}
+
+/// What the settings say of batches that are sent.
+pub(super) fn send_rules(settings: &WorkerSettings) -> SendRules {
+    SendRules { compression: settings.compression, batch_bytes_max: settings.batch_bytes_max }
 }
 
 impl WorkerState {
@@ -101,17 +120,24 @@ impl WorkerState {
             transform: &mut self.transform,
             builder: &mut self.position_builder,
             source: &self.settings.source_alias,
-            rules: SendRules {
-                compression: self.settings.compression,
-                batch_bytes_max: self.settings.batch_bytes_max,
-            },
+            chain: self.chain.as_deref_mut(),
+            flow: &self.settings.flow,
+            rules: send_rules(&self.settings),
             now,
             freed_bytes: 0,
             unreadable: Vec::new(),
+            judged: Vec::new(),
+            has_more: false,
         };
         let call = self.producer.next_request(node, now.into_std(), &mut outgoing);
-        let Outgoing { freed_bytes, unreadable, .. } = outgoing;
+        let Outgoing { freed_bytes, unreadable, judged, has_more, .. } = outgoing;
         self.budget.free(freed_bytes);
+        if has_more {
+            self.wake_at(now);
+        }
+        for lane in judged {
+            self.take_judgement(lane);
+        }
         for (lane, error) in unreadable {
             self.pause(lane, format!("a batch of the source can't be read: {error}"), now);
         }

@@ -24,6 +24,8 @@ pub struct Progress {
 
 #[derive(Debug)]
 struct OpenSpan {
+    /// `last_opened` before this one.
+    start: SourceOffset,
     next: SourceOffset,
     settled: bool,
     /// All before this offset is settled, if all before the span is.
@@ -50,8 +52,9 @@ impl Progress {
     /// Opens the span that ends before `next`. Spans are opened in the order of the source; a span that ends where
     /// the one before ended (or earlier) is legal and moves nothing.
     pub fn open(&mut self, next: SourceOffset) -> Span {
+        let start = self.last_opened;
         self.last_opened = self.last_opened.max(next);
-        self.open.push_back(OpenSpan { next, settled: false, partly: None });
+        self.open.push_back(OpenSpan { start, next, settled: false, partly: None });
         Span(self.front + self.open.len() as u64 - 1)
     }
 
@@ -59,6 +62,21 @@ impl Progress {
     pub fn skip(&mut self, next: SourceOffset) {
         let span = self.open(next);
         self.settle(span);
+    }
+
+    /// Forgets a span of which nothing was delivered, and those after it, which may hold nothing that is on its way:
+    /// reading goes on where the span began.
+    pub fn retract(&mut self, span: Span) {
+        let index = span.0.checked_sub(self.front).and_then(|index| usize::try_from(index).ok());
+        let Some((index, entry)) = index.and_then(|index| Some((index, self.open.get(index)?))) else {
+            return;
+        };
+        debug_assert!(
+            !entry.settled && entry.partly.is_none(),
+            "a span that is delivered can't be taken back"
+        );
+        self.last_opened = entry.start;
+        self.open.truncate(index);
     }
 
     /// The head of a span, up to `end`, is delivered: of a batch that was split, the pieces before the first that is not.
@@ -144,6 +162,21 @@ mod tests {
         progress.settle(open);
         progress.settle(open);
         assert_eq!(progress.safe_offset(), SourceOffset(12));
+    }
+
+    #[test]
+    fn what_is_taken_back_is_read_again_and_holds_the_position() {
+        let mut progress = Progress::new(SourceOffset(0));
+        let first = progress.open(SourceOffset(10));
+        let second = progress.open(SourceOffset(20));
+        progress.skip(SourceOffset(25));
+        progress.retract(second);
+        assert_eq!(progress.last_opened(), SourceOffset(10));
+        progress.settle(first);
+        assert_eq!(progress.safe_offset(), SourceOffset(10));
+        let again = progress.open(SourceOffset(15));
+        progress.settle(again);
+        assert_eq!((progress.safe_offset(), progress.open_count()), (SourceOffset(15), 0));
     }
 
     proptest! {

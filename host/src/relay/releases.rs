@@ -73,6 +73,9 @@ impl WorkerState {
         self.next_number += 1;
         let mut relay = RelayLane::new(self.next_number, start.partition, slot, first, start.stats);
         relay.is_made_anew = start.is_made_anew;
+        if let Some(chain) = &self.chain {
+            relay.use_chain(&**chain);
+        }
         relay.publish_position();
         self.occupants.insert(lane, Occupant::Relay(Box::new(relay)));
         self.lead_lane(lane);
@@ -166,7 +169,7 @@ impl WorkerState {
     fn is_settled(&self, release: &Release) -> bool {
         self.lanes_of(release).all(|(lane, relay)| {
             let is_given_up = !relay.held.is_empty() && self.producer.in_flight(lane) == 0;
-            relay.is_idle() || is_given_up
+            relay.is_idle() || is_given_up || relay.is_stuck_on_quarantine()
         })
     }
 
@@ -196,6 +199,11 @@ impl WorkerState {
         warn!(flow = %self.settings.flow, slots = ?release.slots, "partitions let go before all was settled; the \
                next owner copies some records again");
         release.is_abandoned = true;
+        for key in &release.lanes {
+            if let Some(relay) = self.relay_lane_mut(key.lane).filter(|relay| relay.number == key.number) {
+                relay.stop_quarantine();
+            }
+        }
         let ledgers = release.slots.iter().filter_map(|slot| self.ledgers.get(slot)).copied();
         let lanes: Vec<Lane> = release.lanes.iter().map(|key| key.lane).chain(ledgers).collect();
         for lane in lanes {

@@ -1,6 +1,8 @@
-//! Re-encoding of batches: cut, close gaps, keep append times, recompress, merge, split. The only place in the relay
+//! Re-encoding of batches (with the chain's edits: `editing`): cut, close gaps, keep append times, recompress, merge, split. The only place in the relay
 //! where a batch is taken apart; buffers and codec contexts are reused, so a batch costs no allocation of its own but
 //! the result's.
+
+mod editing;
 
 use bytes::{Bytes, BytesMut};
 use tidegate_wire::batch::{
@@ -8,7 +10,11 @@ use tidegate_wire::batch::{
     Decompressor, HEADER_BYTES, record_timestamp,
 };
 
+use self::editing::Tail;
+pub(super) use self::editing::{EditCounts, EditError, Origin, Outcome, Wish};
+use super::quarantine::QuarantineBuilder;
 use crate::names::SourceOffset;
+use crate::record::RecordSet;
 
 /// A merged batch takes no further batch once it holds this many bytes before compression: small compressed batches may be
 /// large ones inside.
@@ -19,11 +25,22 @@ pub const MERGED_UNCOMPRESSED_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub struct Transform {
     decompressor: Decompressor,
     builder: BatchBuilder,
+    /// The records of the batch that is with the chain.
+    records: RecordSet,
+    /// What each of them looks like if nothing is changed, in the same order.
+    tails: Vec<Tail>,
+    quarantine: QuarantineBuilder,
 }
 
 impl Default for Transform {
     fn default() -> Self {
-        Self { decompressor: Decompressor::new(DECOMPRESSED_BYTES_MAX_DEFAULT), builder: BatchBuilder::new() }
+        Self {
+            decompressor: Decompressor::new(DECOMPRESSED_BYTES_MAX_DEFAULT),
+            builder: BatchBuilder::new(),
+            records: RecordSet::default(),
+            tails: Vec::new(),
+            quarantine: QuarantineBuilder::default(),
+        }
     }
 }
 

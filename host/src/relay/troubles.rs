@@ -13,7 +13,7 @@ use super::lane::{Condition, RelayLane};
 use super::range::{self, OutOfRange};
 use super::worker::{Bounds, Event, LaneKey, Occupant, WorkerState};
 use crate::config::OffsetReset;
-use crate::names::{SourceOffset, SourcePartition};
+use crate::names::SourceOffset;
 use crate::status::now_ms;
 
 /// Pause before a partition is fetched again after its broker refused, in milliseconds, doubled up to
@@ -189,23 +189,6 @@ impl WorkerState {
                 None => {}
             }
         }
-    }
-
-    /// Lets partitions go on that a plugin paused; answers which.
-    pub(super) fn resume_halted(&mut self, partitions: Option<&[SourcePartition]>) -> Vec<SourcePartition> {
-        let is_meant = |partition: &SourcePartition| partitions.is_none_or(|meant| meant.contains(partition));
-        let mut resumed = Vec::new();
-        for occupant in self.occupants.values_mut() {
-            if let Occupant::Relay(relay) = occupant
-                && is_meant(&relay.source)
-                && relay.unhalt()
-            {
-                info!(flow = %self.settings.flow, partition = %relay.source, "partition resumed");
-                resumed.push(relay.source.clone());
-            }
-        }
-        resumed.sort();
-        resumed
     }
 
     fn resume(&mut self, lane: Lane, now: Instant) {

@@ -26,10 +26,12 @@ use super::intake::Fetches;
 use super::lane::RelayLane;
 use super::leaders::Refresh;
 use super::ledger::Ledger;
+use super::quarantine::TooLarge;
 use super::releases::Release;
 use super::transform::Transform;
 use super::{Command, LaneStart, WorkerSettings};
 use crate::names::{Slot, SourceOffset, SourcePartition};
+use crate::plugin::Chain;
 use crate::status::FlowStats;
 
 /// What a task of the worker brought.
@@ -47,6 +49,11 @@ pub(super) enum Event {
     TargetMetadata(Result<Arc<ClusterMetadata>, WireError>),
     Identity(Result<ProducerIdentity, WireError>),
     Ends(Result<Vec<ListedOffset>, WireError>),
+    /// Records of a partition lie in quarantine, or one of them can't.
+    Quarantined {
+        key: LaneKey,
+        result: Result<(), TooLarge>,
+    },
     /// First and end offset of a partition's log, as far as they could be learnt.
     Located {
         key: LaneKey,
@@ -113,6 +120,8 @@ pub(super) struct WorkerState {
     pub(super) ledgers: BTreeMap<Slot, Lane>,
     /// Lanes that send nothing any more, whoever leads them.
     pub(super) abandoned: HashSet<Lane>,
+    /// None before the first: then no record is sent.
+    pub(super) chain: Option<Box<Chain>>,
     pub(super) transform: Transform,
     pub(super) position_builder: BatchBuilder,
     pub(super) budget: Budget,
@@ -183,6 +192,7 @@ impl WorkerState {
             by_source: HashMap::new(),
             ledgers: BTreeMap::new(),
             abandoned: HashSet::new(),
+            chain: None,
             transform: Transform::default(),
             position_builder: BatchBuilder::new(),
             budget: Budget::new(settings.buffer_bytes_max),
@@ -248,12 +258,18 @@ impl WorkerState {
             Ok(Event::Identity(identity)) => self.take_identity(identity),
             Ok(Event::Ends(ends)) => self.take_ends(ends, now),
             Ok(Event::Located { key, bounds }) => self.take_located(key, bounds, now),
+            Ok(Event::Quarantined { key, result }) => self.take_quarantined(key, result),
+            // We stopped it ourselves.
+            Err(problem) if problem.is_cancelled() => {}
             Err(problem) => warn!(flow = %self.settings.flow, %problem, "a task of the worker was lost"),
         }
     }
 
     fn obey(&mut self, command: Command, now: Instant) {
         match command {
+            Command::TakeChain { chain, taken } => {
+                let _asker_may_be_gone = taken.send(self.take_chain(chain));
+            }
             Command::Add(starts) => self.add_lanes(starts, now),
             Command::RefreshSource => self.source.refresh.now(now),
             Command::Resume { partitions, done } => {

@@ -1,6 +1,8 @@
 //! Prometheus metrics, read from the registry when they are asked for: a partition that is let go is gone from the next
 //! answer, and the relay does nothing for a metric but count.
 
+mod plugins;
+
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -60,6 +62,8 @@ impl Collector for FlowCollector {
             stats.bytes.load(Ordering::Relaxed)
         })?;
         self.batches(&mut encoder)?;
+        self.edits(&mut encoder)?;
+        self.plugins(&mut encoder)?;
         self.partition_gauge(
             &mut encoder,
             "tidegate_lag_records",
@@ -133,6 +137,30 @@ impl FlowCollector {
             ConstCounter::new(value(stats)).encode(family.encode_family(&labels)?)?;
         }
         Ok(())
+    }
+
+    /// What the flow's chain did, by partition.
+    fn edits(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let what = "Records that plugins dropped";
+        self.partition_counter(encoder, "tidegate_records_dropped", None, what, |stats| {
+            stats.dropped.load(Ordering::Relaxed)
+        })?;
+        let what = "Records that plugins changed and that were sent so";
+        self.partition_counter(encoder, "tidegate_records_changed", None, what, |stats| {
+            stats.changed.load(Ordering::Relaxed)
+        })?;
+        let what = "Records that went to the quarantine topic instead of the target";
+        self.partition_counter(encoder, "tidegate_records_quarantined", None, what, |stats| {
+            stats.quarantined.load(Ordering::Relaxed)
+        })?;
+        let what = "1 while a plugin's fault or refusal stops the partition, else 0";
+        self.partition_gauge(encoder, "tidegate_partition_paused", what, |stats| {
+            Some(i64::from(stats.paused().is_some()))
+        })?;
+        let what = "The generation of plugins that edits the partition";
+        self.partition_gauge(encoder, "tidegate_partition_generation", what, |stats| {
+            stats.changeover().map(|changeover| i64::try_from(changeover.generation).unwrap_or(i64::MAX))
+        })
     }
 
     fn batches(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), fmt::Error> {

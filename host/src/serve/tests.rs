@@ -7,8 +7,10 @@ use tokio::time::Instant;
 use super::rates::Rates;
 use super::view::StatusView;
 use super::{Watched, bind, metrics, ready};
-use crate::names::{ClusterAlias, FlowName, Slot, SourcePartition, TopicName};
-use crate::status::{FlowState, PartitionStats, Registry, Tier};
+use crate::names::{ClusterAlias, FlowName, Slot, SourceOffset, SourcePartition, TopicName};
+use crate::status::{
+    Changeover, FlowState, PartitionStats, Paused, PluginFigures, PluginSource, Registry, Tier, TimeHistogram,
+};
 
 fn registry() -> (Arc<Registry>, Arc<PartitionStats>) {
     let registry = Arc::new(Registry::default());
@@ -58,6 +60,60 @@ fn metrics_name_flow_topic_and_partition() {
         assert!(text.lines().any(|found| found == line), "no line {line} in\n{text}");
     }
     assert!(!text.contains("tidegate_lag_records{"), "a lag that is not known is not shown");
+}
+
+#[test]
+fn metrics_tell_what_plugins_do() {
+    let (registry, stats) = registry();
+    stats.dropped.store(4, Ordering::Relaxed);
+    stats.quarantined.store(2, Ordering::Relaxed);
+    stats.set_changeover(Changeover { generation: 3, first_offset: Some(SourceOffset(7)) });
+    let paused = Paused {
+        at_ms: 1,
+        offset: SourceOffset(9),
+        plugin: "mask".into(),
+        generation: 3,
+        reason: "is no JSON".into(),
+    };
+    stats.set_paused(Some(paused));
+    let name = FlowName { source: ClusterAlias::new("east"), target: ClusterAlias::new("west") };
+    registry.flow(&name).set_plugins(PluginSource::new(|| {
+        vec![PluginFigures {
+            name: "mask".into(),
+            version: "0.2.1".into(),
+            digest: "ab".into(),
+            generation: 3,
+            calls: 5,
+            faults: vec![("trap", 1), ("deadline", 0)],
+            call_seconds: TimeHistogram { buckets: vec![(0.001, 2), (0.01, 1)], sum_seconds: 0.5, count: 5 },
+            memory_bytes: 65_536,
+            counters: vec![("masked_fields".into(), 8)],
+            ..PluginFigures::default()
+        }]
+    }));
+    let text = metrics::text(&registry).unwrap();
+    let partition = "{flow=\"east->west\",topic=\"orders\",target_topic=\"east.orders\",partition=\"3\"}";
+    let plugin = "flow=\"east->west\",plugin=\"mask\"";
+    for line in [
+        format!("tidegate_records_dropped_total{partition} 4"),
+        format!("tidegate_records_changed_total{partition} 0"),
+        format!("tidegate_records_quarantined_total{partition} 2"),
+        format!("tidegate_partition_paused{partition} 1"),
+        format!("tidegate_partition_generation{partition} 3"),
+        format!("tidegate_plugin_calls_total{{{plugin}}} 5"),
+        format!("tidegate_plugin_faults_total{{{plugin},kind=\"trap\"}} 1"),
+        format!("tidegate_plugin_counter_total{{{plugin},counter=\"masked_fields\"}} 8"),
+        format!("tidegate_plugin_call_seconds_count{{{plugin}}} 5"),
+        format!("tidegate_plugin_call_seconds_bucket{{le=\"0.01\",{plugin}}} 3"),
+        format!("tidegate_plugin_call_seconds_bucket{{le=\"+Inf\",{plugin}}} 5"),
+        format!("tidegate_plugin_memory_bytes{{{plugin}}} 65536"),
+        format!("tidegate_plugin_info{{{plugin},version=\"0.2.1\",digest=\"ab\",generation=\"3\"}} 1"),
+    ] {
+        assert!(text.lines().any(|found| found == line), "no line {line} in\n{text}");
+    }
+    stats.set_paused(None);
+    let text = metrics::text(&registry).unwrap();
+    assert!(text.lines().any(|found| found == format!("tidegate_partition_paused{partition} 0")));
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::rates::{Rate, Rates};
 use crate::names::{FlowName, SourcePartition};
-use crate::status::{FlowSnapshot, FlowState, PartitionStats};
+use crate::status::{FlowSnapshot, FlowState, PartitionStats, Paused, PluginFigures};
 
 /// This process and its flows.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq)]
@@ -41,8 +41,57 @@ pub struct FlowView {
     pub refusals: Vec<String>,
     /// What went wrong last on the level of the flow.
     pub last_error: Option<ErrorView>,
+    /// The plugins that it uses now, in the order of its list.
+    #[serde(default)]
+    pub plugins: Vec<PluginView>,
     /// The partitions that this process relays.
     pub partitions: Vec<PartitionView>,
+}
+
+/// One plugin of a flow. Figures are summed over this process's workers.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq, Eq)]
+pub struct PluginView {
+    /// Its name in the configuration.
+    pub name: String,
+    /// The version that it says it has.
+    pub version: String,
+    /// SHA-256 of its module, 64 hex digits.
+    pub digest: String,
+    /// The generation that it belongs to.
+    pub generation: u64,
+    /// What it answers.
+    pub hooks: Vec<String>,
+    /// What becomes of a record that it fails at.
+    pub on_fault: String,
+    /// Calls for records.
+    pub calls: u64,
+    /// Records that it was shown.
+    pub records: u64,
+    /// Records that it dropped.
+    pub dropped: u64,
+    /// Records that it changed.
+    pub changed: u64,
+    /// Records that it rejected.
+    pub rejected: u64,
+    /// Calls without a usable answer.
+    pub faults: u64,
+    /// Memory of its instances together.
+    pub memory_bytes: u64,
+}
+
+/// Why a partition stands still until it is resumed or a plugin is swapped.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
+pub struct PausedView {
+    /// Milliseconds since the epoch.
+    pub at_ms: i64,
+    /// The record that stopped it.
+    pub offset: i64,
+    /// The plugin's name in the configuration.
+    pub plugin: String,
+    /// The generation that was asked.
+    pub generation: u64,
+    /// One sentence.
+    pub reason: String,
 }
 
 /// One partition.
@@ -72,6 +121,24 @@ pub struct PartitionView {
     pub bytes_per_second: f64,
     /// Batches by what happened to them.
     pub batches: TierView,
+    /// Records that plugins dropped.
+    #[serde(default)]
+    pub dropped: u64,
+    /// Records that plugins changed and that were sent so.
+    #[serde(default)]
+    pub changed: u64,
+    /// Records that went to the quarantine topic instead.
+    #[serde(default)]
+    pub quarantined: u64,
+    /// The generation of plugins that edits it.
+    #[serde(default)]
+    pub generation: Option<u64>,
+    /// The first source offset that this generation edits.
+    #[serde(default)]
+    pub generation_first_offset: Option<i64>,
+    /// Why it stands still, if a plugin stopped it.
+    #[serde(default)]
+    pub paused: Option<PausedView>,
     /// What went wrong last.
     pub last_error: Option<ErrorView>,
 }
@@ -121,6 +188,7 @@ fn flow_view(flow: &FlowSnapshot, rates: &Rates) -> FlowView {
         bytes_per_second: partitions.iter().fold(0.0, |sum, partition| sum + partition.bytes_per_second),
         refusals: flow.refusals.clone(),
         last_error: flow.last_error.clone().map(error_view),
+        plugins: flow.plugins.iter().map(plugin_view).collect(),
         partitions,
     }
 }
@@ -128,6 +196,7 @@ fn flow_view(flow: &FlowSnapshot, rates: &Rates) -> FlowView {
 fn partition_view(partition: &SourcePartition, stats: &PartitionStats, rate: Rate) -> PartitionView {
     let known = |value: i64| (value >= 0).then_some(value);
     let batches = |tier: usize| stats.batches[tier].load(Ordering::Relaxed);
+    let changeover = stats.changeover();
     PartitionView {
         topic: partition.topic.to_string(),
         partition: partition.partition,
@@ -141,7 +210,36 @@ fn partition_view(partition: &SourcePartition, stats: &PartitionStats, rate: Rat
         records_per_second: rate.records_per_second,
         bytes_per_second: rate.bytes_per_second,
         batches: TierView { pass: batches(0), merge: batches(1), rewrite: batches(2) },
+        dropped: stats.dropped.load(Ordering::Relaxed),
+        changed: stats.changed.load(Ordering::Relaxed),
+        quarantined: stats.quarantined.load(Ordering::Relaxed),
+        generation: changeover.map(|changeover| changeover.generation),
+        generation_first_offset: changeover.and_then(|changeover| Some(changeover.first_offset?.0)),
+        paused: stats.paused().map(paused_view),
         last_error: stats.last_error().map(error_view),
+    }
+}
+
+fn paused_view(paused: Paused) -> PausedView {
+    let Paused { at_ms, offset, plugin, generation, reason } = paused;
+    PausedView { at_ms, offset: offset.0, plugin, generation, reason }
+}
+
+fn plugin_view(plugin: &PluginFigures) -> PluginView {
+    PluginView {
+        name: plugin.name.clone(),
+        version: plugin.version.clone(),
+        digest: plugin.digest.clone(),
+        generation: plugin.generation,
+        hooks: plugin.hooks.iter().map(|hook| (*hook).to_owned()).collect(),
+        on_fault: plugin.on_fault.to_owned(),
+        calls: plugin.calls,
+        records: plugin.records,
+        dropped: plugin.dropped,
+        changed: plugin.changed,
+        rejected: plugin.rejected,
+        faults: plugin.faults.iter().map(|(_, count)| count).sum(),
+        memory_bytes: plugin.memory_bytes,
     }
 }
 

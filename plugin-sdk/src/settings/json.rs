@@ -1,5 +1,7 @@
 //! JSON text to values, strictly as RFC 8259 says.
 
+use super::join;
+
 /// Deeper nesting is refused: the reader goes down by recursion, and a guest's stack is small.
 const DEPTH_MAX: usize = 64;
 
@@ -36,18 +38,19 @@ impl Value {
 
 /// Reads one value that fills the whole text.
 pub(super) fn parse(text: &str) -> Result<Value, String> {
-    let mut reader = Reader { text, at: 0 };
-    let value = reader.value(0)?;
-    reader.skip_blanks();
-    match reader.peek() {
-        None => Ok(value),
-        Some(_) => Err(reader.wants("the end")),
-    }
+    let mut reader = Reader { text, at: 0, error: String::new() };
+    let value = reader.value(0).and_then(|value| {
+        reader.skip_blanks();
+        if reader.peek().is_some() { reader.wants("the end") } else { Some(value) }
+    });
+    value.ok_or(reader.error)
 }
 
+/// Its functions give nothing when they failed, and `error` says why: a text in each answer would be much code.
 struct Reader<'a> {
     text: &'a str,
     at: usize,
+    error: String,
 }
 
 impl Reader<'_> {
@@ -78,17 +81,25 @@ impl Reader<'_> {
         is_next
     }
 
-    fn wants(&self, wanted: &str) -> String {
-        if self.peek().is_none() {
-            return format!("is not JSON: the text ends where {wanted} should be");
-        }
-        format!("is not JSON: at byte {} {wanted} should be", self.at)
+    fn wants<T>(&mut self, wanted: &str) -> Option<T> {
+        self.tell_wanted(wanted);
+        None
     }
 
-    fn value(&mut self, depth: usize) -> Result<Value, String> {
+    #[inline(never)]
+    fn tell_wanted(&mut self, wanted: &str) {
+        self.error = if self.peek().is_none() {
+            join(&["is not JSON: the text ends where ", wanted, " should be"])
+        } else {
+            join(&["is not JSON: at byte ", &self.at.to_string(), " ", wanted, " should be"])
+        };
+    }
+
+    fn value(&mut self, depth: usize) -> Option<Value> {
         self.skip_blanks();
         if depth > DEPTH_MAX {
-            return Err(format!("is nested deeper than {DEPTH_MAX} levels at byte {}", self.at));
+            self.error = join(&["is nested deeper than 64 levels at byte ", &self.at.to_string()]);
+            return None;
         }
         match self.peek() {
             Some(b'{') => self.object(depth),
@@ -99,64 +110,65 @@ impl Reader<'_> {
         }
     }
 
-    fn word(&mut self) -> Result<Value, String> {
+    fn word(&mut self) -> Option<Value> {
         for (word, value) in
             [("null", Value::Null), ("true", Value::Boolean(true)), ("false", Value::Boolean(false))]
         {
             if self.rest().starts_with(word) {
                 self.at += word.len();
-                return Ok(value);
+                return Some(value);
             }
         }
-        Err(self.wants("a value"))
+        self.wants("a value")
     }
 
-    fn object(&mut self, depth: usize) -> Result<Value, String> {
+    fn object(&mut self, depth: usize) -> Option<Value> {
         let mut fields: Vec<(String, Value)> = Vec::new();
         self.at += 1;
         if self.take(b'}') {
-            return Ok(Value::Object(fields));
+            return Some(Value::Object(fields));
         }
         loop {
             self.skip_blanks();
             if self.peek() != Some(b'"') {
-                return Err(self.wants("a field's name in double quotes"));
+                return self.wants("a field's name in double quotes");
             }
             let name = self.string()?;
             if fields.iter().any(|(field, _)| *field == name) {
-                return Err(format!("has the field \"{name}\" twice"));
+                self.error = join(&["has the field \"", &name, "\" twice"]);
+                return None;
             }
             if !self.take(b':') {
-                return Err(self.wants("':'"));
+                return self.wants("':'");
             }
             fields.push((name, self.value(depth + 1)?));
             if self.take(b'}') {
-                return Ok(Value::Object(fields));
+                return Some(Value::Object(fields));
             }
             if !self.take(b',') {
-                return Err(self.wants("',' or '}'"));
+                return self.wants("',' or '}'");
             }
         }
     }
 
-    fn list(&mut self, depth: usize) -> Result<Value, String> {
+    fn list(&mut self, depth: usize) -> Option<Value> {
         let mut values = Vec::new();
         self.at += 1;
         if self.take(b']') {
-            return Ok(Value::List(values));
+            return Some(Value::List(values));
         }
         loop {
             values.push(self.value(depth + 1)?);
             if self.take(b']') {
-                return Ok(Value::List(values));
+                return Some(Value::List(values));
             }
             if !self.take(b',') {
-                return Err(self.wants("',' or ']'"));
+                return self.wants("',' or ']'");
             }
         }
     }
 
-    fn number(&mut self) -> Result<Value, String> {
+    fn number(&mut self) -> Option<Value> {
         let start = self.at;
         self.at += usize::from(self.peek() == Some(b'-'));
         if self.peek() == Some(b'0') {
@@ -173,20 +185,20 @@ impl Reader<'_> {
             self.at += usize::from(matches!(self.peek(), Some(b'+' | b'-')));
             self.digits()?;
         }
-        Ok(Value::Number(self.since(start).to_owned()))
+        Some(Value::Number(self.since(start).to_owned()))
     }
 
-    fn digits(&mut self) -> Result<(), String> {
+    fn digits(&mut self) -> Option<()> {
         if !matches!(self.peek(), Some(b'0'..=b'9')) {
-            return Err(self.wants("a digit"));
+            return self.wants("a digit");
         }
         while matches!(self.peek(), Some(b'0'..=b'9')) {
             self.at += 1;
         }
-        Ok(())
+        Some(())
     }
 
-    fn string(&mut self) -> Result<String, String> {
+    fn string(&mut self) -> Option<String> {
         let mut unescaped = String::new();
         self.at += 1;
         loop {
@@ -198,15 +210,15 @@ impl Reader<'_> {
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;
-                    return Ok(unescaped);
+                    return Some(unescaped);
                 }
                 Some(b'\\') => unescaped.push(self.escape()?),
-                _ => return Err(self.wants("'\"' or, for a control character, an escape")),
+                _ => return self.wants("'\"' or, for a control character, an escape"),
             }
         }
     }
 
-    fn escape(&mut self) -> Result<char, String> {
+    fn escape(&mut self) -> Option<char> {
         self.at += 1;
         let character = match self.peek() {
             Some(byte @ (b'"' | b'\\' | b'/')) => char::from(byte),
@@ -216,14 +228,14 @@ impl Reader<'_> {
             Some(b'r') => '\r',
             Some(b't') => '\t',
             Some(b'u') => return self.unicode_escape(),
-            _ => return Err(self.wants("one of \"\\/bfnrtu")),
+            _ => return self.wants("one of \"\\/bfnrtu"),
         };
         self.at += 1;
-        Ok(character)
+        Some(character)
     }
 
     /// `\u` and four digits; characters beyond the first 65,536 are two of these, a surrogate pair.
-    fn unicode_escape(&mut self) -> Result<char, String> {
+    fn unicode_escape(&mut self) -> Option<char> {
         let start = self.at - 1;
         self.at += 1;
         let mut code = self.hex4()?;
@@ -234,16 +246,22 @@ impl Reader<'_> {
                 code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
             }
         }
-        char::from_u32(code).ok_or_else(|| format!("is not JSON: half a surrogate pair at byte {start}"))
+        let character = char::from_u32(code);
+        if character.is_none() {
+            self.error = join(&["is not JSON: half a surrogate pair at byte ", &start.to_string()]);
+        }
+        character
     }
 
-    fn hex4(&mut self) -> Result<u32, String> {
+    fn hex4(&mut self) -> Option<u32> {
         let digits = self.text.as_bytes().get(self.at..self.at + 4);
         let Some(digits) = digits.filter(|digits| digits.iter().all(u8::is_ascii_hexdigit)) else {
-            return Err(self.wants("four hexadecimal digits"));
+            return self.wants("four hexadecimal digits");
         };
+        let code =
+            digits.iter().fold(0, |code, digit| code * 16 + char::from(*digit).to_digit(16).unwrap_or(0));
         self.at += 4;
-        Ok(digits.iter().fold(0, |code, digit| code * 16 + char::from(*digit).to_digit(16).unwrap_or(0)))
+        Some(code)
     }
 }
 

@@ -4,11 +4,12 @@ use bytes::Bytes;
 use tidegate_wire::batch::{Batch, BatchError, BatchHeader, Codec};
 use tidegate_wire::produce::OutBatch;
 
+use super::editing::{EDITED_BYTES_MAX, Edited, Workshop};
 use super::{Condition, InFlight, RelayLane, Settled, Waiting};
 use crate::names::SourceOffset;
 use crate::relay::progress::Span;
 use crate::relay::tier::{self, MERGED_BYTES_MAX};
-use crate::relay::transform::Transform;
+use crate::relay::transform::{EditError, Transform};
 use crate::status::Tier;
 
 /// A batch that was re-encoded is split above this many bytes.
@@ -18,14 +19,15 @@ const REWRITTEN_BYTES_MAX: usize = 8 * 1024 * 1024;
 const LEARNED_BYTES_MIN: usize = 64 * 1024;
 
 /// How one batch is sent.
-struct Prepared {
-    header: BatchHeader,
-    payload: Bytes,
-    tier: Tier,
-    next: SourceOffset,
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) header: BatchHeader,
+    pub(super) payload: Bytes,
+    pub(super) tier: Tier,
+    pub(super) next: SourceOffset,
     /// The source offset of the first record, if the records have consecutive ones.
-    first: Option<SourceOffset>,
-    source_bytes: usize,
+    pub(super) first: Option<SourceOffset>,
+    pub(super) source_bytes: usize,
 }
 
 /// Bounds and wishes for what is sent.
@@ -40,21 +42,21 @@ pub(in crate::relay) struct SendRules {
 impl SendRules {
     /// Batches larger than this are split. What was re-encoded may have grown past what a broker reads at all
     /// (`socket.request.max.bytes`), so that has a bound in any case; what passes was already taken by a broker.
-    fn split_above(self, tier: Tier) -> Option<usize> {
+    pub(super) fn split_above(self, tier: Tier) -> Option<usize> {
         let own = (tier != Tier::Pass).then_some(REWRITTEN_BYTES_MAX);
         [self.batch_bytes_max, own].into_iter().flatten().min()
     }
 }
 
 impl RelayLane {
-    /// The next batch for the target: passed, merged or rewritten. None when nothing waits. An error means that the
-    /// head of the queue can't be read; nothing was taken then.
+    /// The next batch for the target: passed, merged or rewritten, by the chain's edits where it has any say. None when
+    /// nothing waits, or nothing may go. An error means that the head of the queue can't be read; nothing was taken then.
     pub(in crate::relay) fn next_batch(
         &mut self,
         bytes_max: usize,
         rules: SendRules,
-        transform: &mut Transform,
-    ) -> Result<Option<OutBatch>, BatchError> {
+        workshop: &mut Workshop<'_>,
+    ) -> Result<Option<OutBatch>, EditError> {
         let rules = self.learned(rules);
         if let Some(piece) = self.pieces.pop_front() {
             return Ok(Some(piece));
@@ -62,28 +64,53 @@ impl RelayLane {
         if matches!(self.condition, Condition::Draining | Condition::Paused { .. }) {
             return Ok(None);
         }
-        loop {
-            let Some(Waiting::Batch(_)) = self.queue.front() else { return Ok(None) };
-            let (taken, prepared) = self.prepare(bytes_max, rules, transform)?;
-            let last = self.take(taken);
-            let Some(prepared) = prepared else {
-                // Nothing was left of it.
-                self.unsettled_bytes -= last.source_bytes;
-                self.progress.skip(last.next);
-                self.settle_nothings();
-                continue;
+        let mut edited_bytes = 0;
+        // What may go is looked at anew each time: an edit may stop the partition.
+        while !self.is_halted && self.judged.is_none() {
+            let Some(Waiting::Batch(_)) = self.queue.front() else { break };
+            if edited_bytes >= EDITED_BYTES_MAX {
+                self.has_more = true;
+                break;
+            }
+            let next = if self.is_edited {
+                self.edit_next(bytes_max, rules, workshop)?
+            } else {
+                self.take_next(bytes_max, rules, workshop.transform)?
             };
-            let span = self.progress.open(prepared.next);
-            self.settle_nothings();
-            let bytes_max = rules.split_above(prepared.tier);
-            let whole = self.send(prepared, span);
-            return Ok(Some(self.split_to_fit(whole, bytes_max, transform)));
+            match next {
+                Edited::Out(prepared, span) => {
+                    return Ok(Some(self.send_split(prepared, span, rules, workshop.transform)));
+                }
+                Edited::Nothing { body_bytes } => edited_bytes += body_bytes,
+            }
         }
+        Ok(None)
+    }
+
+    /// Takes what goes out next as it is.
+    fn take_next(
+        &mut self,
+        bytes_max: usize,
+        rules: SendRules,
+        transform: &mut Transform,
+    ) -> Result<Edited, BatchError> {
+        let (taken, prepared) = self.prepare(bytes_max, rules, transform)?;
+        let last = self.take(taken);
+        let Some(prepared) = prepared else {
+            // Nothing was left of it.
+            self.unsettled_bytes -= last.source_bytes;
+            self.progress.skip(last.next);
+            self.settle_nothings();
+            return Ok(Edited::Nothing { body_bytes: last.source_bytes });
+        };
+        let span = self.progress.open(prepared.next);
+        self.settle_nothings();
+        Ok(Edited::Out(prepared, span))
     }
 
     /// Splits a batch that is larger than `bytes_max` until its pieces fit or hold one record each; answers the first
     /// piece and keeps the others to be sent next.
-    fn split_to_fit(
+    pub(super) fn split_to_fit(
         &mut self,
         whole: OutBatch,
         bytes_max: Option<usize>,
@@ -151,7 +178,7 @@ impl RelayLane {
     }
 
     /// How many batches at the head of the queue become one.
-    fn mergeable(&self, bytes_max: usize, rules: SendRules) -> usize {
+    pub(super) fn mergeable(&self, bytes_max: usize, rules: SendRules) -> usize {
         let position = self.progress.last_opened();
         let mut batches = self.batches();
         let Some(first) = batches.next() else { return 0 };
@@ -187,7 +214,7 @@ impl RelayLane {
     }
 
     /// The batches at the head of the queue, up to the first entry that is none.
-    fn batches(&self) -> impl Iterator<Item = &Batch> {
+    pub(super) fn batches(&self) -> impl Iterator<Item = &Batch> {
         self.queue.iter().map_while(|waiting| match waiting {
             Waiting::Batch(batch) => Some(batch),
             Waiting::Nothing { .. } => None,
@@ -195,7 +222,7 @@ impl RelayLane {
     }
 
     /// Takes `count` entries off the queue.
-    fn take(&mut self, count: usize) -> Taken {
+    pub(super) fn take(&mut self, count: usize) -> Taken {
         let mut taken = Taken { next: self.progress.last_opened(), source_bytes: 0 };
         for waiting in self.queue.drain(..count) {
             if let Waiting::Batch(batch) = waiting {
@@ -206,14 +233,14 @@ impl RelayLane {
         taken
     }
 
-    fn settle_nothings(&mut self) {
+    pub(super) fn settle_nothings(&mut self) {
         while let Some(Waiting::Nothing { next }) = self.queue.front() {
             self.progress.skip(*next);
             self.queue.pop_front();
         }
     }
 
-    fn send(&mut self, prepared: Prepared, span: Span) -> OutBatch {
+    pub(super) fn send(&mut self, prepared: Prepared, span: Span) -> OutBatch {
         let tag = self.take_tag();
         let Prepared { header, payload, tier, first, source_bytes, .. } = prepared;
         let out = OutBatch { header, payload: payload.clone(), tag };
@@ -266,7 +293,7 @@ impl RelayLane {
         self.batch_bytes_max = Some(self.batch_bytes_max.map_or(half, |bound| bound.min(half)));
     }
 
-    fn learned(&self, rules: SendRules) -> SendRules {
+    pub(super) fn learned(&self, rules: SendRules) -> SendRules {
         let bounds = [rules.batch_bytes_max, self.batch_bytes_max];
         SendRules { batch_bytes_max: bounds.into_iter().flatten().min(), ..rules }
     }
@@ -304,9 +331,9 @@ impl RelayLane {
 }
 
 /// What was taken off the queue.
-struct Taken {
-    next: SourceOffset,
-    source_bytes: usize,
+pub(super) struct Taken {
+    pub(super) next: SourceOffset,
+    pub(super) source_bytes: usize,
 }
 
 /// Why a batch could not be split.

@@ -1,10 +1,12 @@
 use std::sync::Arc;
 
 use tidegate_wire::batch::{Batch, BatchBuilder, BatchHeader, Codec};
+use tidegate_wire::produce::OutBatch;
 use tokio::time::{Duration, Instant};
 
-use super::{Condition, RelayLane, SendRules};
-use crate::names::{Slot, SourceOffset, SourcePartition, TopicName};
+use super::{Condition, RelayLane, SendRules, Workshop};
+use crate::names::{ClusterAlias, FlowName, Slot, SourceOffset, SourcePartition, TopicName};
+use crate::relay::chain::plain::PlainChain;
 use crate::relay::transform::Transform;
 use crate::status::{PartitionStats, Tier};
 
@@ -30,11 +32,18 @@ fn batch(base_offset: i64, count: usize, value_bytes: usize) -> Batch {
     Batch::parse(whole.into()).unwrap()
 }
 
+/// The next batch while no plugin has any say.
+fn next_batch(lane: &mut RelayLane, rules: SendRules) -> Option<OutBatch> {
+    let flow = FlowName { source: ClusterAlias::new("A"), target: ClusterAlias::new("B") };
+    let mut workshop =
+        Workshop { transform: &mut Transform::default(), chain: &mut PlainChain::empty(), flow: &flow };
+    lane.next_batch(usize::MAX, rules, &mut workshop).unwrap()
+}
+
 /// Sends all that waits; answers (tag, record count) in order.
 fn send_all(lane: &mut RelayLane, rules: SendRules) -> Vec<(u64, i32)> {
-    let mut transform = Transform::default();
     let mut sent = Vec::new();
-    while let Some(out) = lane.next_batch(usize::MAX, rules, &mut transform).unwrap() {
+    while let Some(out) = next_batch(lane, rules) {
         sent.push((out.tag, out.header.record_count));
     }
     sent
@@ -146,8 +155,7 @@ fn what_is_thrown_away_is_fetched_again() {
     let mut lane = lane(0);
     lane.push(batch(0, 2, 200_000));
     lane.push(batch(2, 2, 200_000));
-    let mut transform = Transform::default();
-    lane.next_batch(usize::MAX, AS_IT_COMES, &mut transform).unwrap().unwrap();
+    next_batch(&mut lane, AS_IT_COMES).unwrap();
     lane.fetching = Some(1);
     let before = lane.unsettled_bytes;
     let freed = lane.clear_queue();

@@ -116,8 +116,10 @@ impl BatchBuilder {
         self.parts = kept(tail);
     }
 
+    /// Adds a record from what a [`RecordView`] has of it when the view itself is gone: its attributes and its tail. Other
+    /// bytes than a view's tail make a batch that nobody can read.
     #[inline]
-    fn push_tail(&mut self, attributes: u8, tail: &[u8], timestamp_ms: i64) {
+    pub fn push_tail(&mut self, attributes: u8, tail: &[u8], timestamp_ms: i64) {
         if self.records.len() + tail.len() + RECORD_START_BYTES_MAX > self.payload_bytes_max {
             self.overflowed = true;
             return;

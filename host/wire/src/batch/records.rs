@@ -23,9 +23,10 @@ pub struct RecordView<'a> {
     /// The headers, in order.
     pub headers: HeadersView<'a>,
     /// Kafka gives these bits no meaning yet; they are kept.
-    pub(crate) attributes: u8,
-    /// From the key's length to the end: what does not change when the record moves to another batch.
-    pub(crate) tail: &'a [u8],
+    pub attributes: u8,
+    /// From the key's length to the end: what does not change when the record moves to another batch. See
+    /// [`BatchBuilder::push_tail`](super::BatchBuilder::push_tail).
+    pub tail: &'a [u8],
 }
 
 /// A record's headers: names are raw bytes and may repeat.
@@ -113,6 +114,7 @@ fn read_nullable<'a>(cursor: &mut Cursor<'a>, field: &'static str) -> Result<Opt
 /// exactly as many records as the header counts, with ascending offsets, and no byte was left over.
 #[derive(Debug, Clone)]
 pub struct Records<'a> {
+    body: &'a [u8],
     cursor: Cursor<'a>,
     part: Part,
     expected: i32,
@@ -126,6 +128,7 @@ impl<'a> Records<'a> {
     /// `bytes` are the records that `header` describes, uncompressed.
     pub(crate) fn new(header: &BatchHeader, bytes: &'a [u8], part: Part) -> Self {
         Records {
+            body: bytes,
             cursor: Cursor::new(bytes),
             part,
             expected: header.record_count,
@@ -134,6 +137,11 @@ impl<'a> Records<'a> {
             offset_delta_max: header.last_offset_delta,
             ended: false,
         }
+    }
+
+    /// All records of the batch, uncompressed: what the views of it borrow from.
+    pub fn body(&self) -> &'a [u8] {
+        self.body
     }
 
     /// How many are still to come, if the batch is well formed.
