@@ -199,8 +199,9 @@ fn settings_are_checked_against_the_schema_and_never_quoted() {
     };
     check(
         r#"{"mode":7,"salt":"S3CRET","level":"S3CRET","count":0,"extra":"S3CRET"}"#,
-        "plugin \"mine\" (hooks 0.1.0) can't work with its settings: its settings: unknown field extra; /count: must be at \
-         least 1; /level: must be one of [\"low\",\"high\"]; /mode: must be string; /salt: must match ^[a-z]+$",
+        "plugin \"mine\" (hooks 0.1.0) can't work with its settings: /count: must be at \
+         least 1; /level: must be one of [\"low\",\"high\"]; /mode: must be string; /salt: must match ^[a-z]+$; its \
+         settings: unknown field extra",
     );
     check(
         r#"{"count":"S3CRET"}"#,
@@ -247,6 +248,8 @@ fn a_module_built_against_0_2_is_refused() {
 fn a_module_with_a_changed_record_is_refused() {
     assert_eq!(
         load(&config(4, "{}")).err().unwrap(),
-        "plugin tidegate_skew_record_guest.wasm does not fit tidegate:plugin@0.1: "
+        "plugin tidegate_skew_record_guest.wasm does not fit tidegate:plugin@0.1: failed to convert function to given \
+         type: type mismatch with parameters: expected record of 3 fields, found 4 fields; build it with tidegate-plugin \
+         0.1.0 or run a later tidegate"
     );
 }
