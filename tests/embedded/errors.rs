@@ -3,6 +3,7 @@
 use tidegate_embedded::{ApiKey, Effect, Fault, ResponseError};
 
 use super::{FaultOn, Pair, TARGET_TOPIC, TOPIC};
+use crate::scenario::stops;
 
 /// Some requests go well first; then three in a row fail.
 fn some(effect: Effect, api: ApiKey) -> Fault {
@@ -79,4 +80,23 @@ async fn errors_while_it_starts() {
         FaultOn::Source(list_offsets),
     ])
     .await;
+}
+
+/// The group's client asks for the topic when it joins and when it shares the slots out; an error there once must not
+/// leave the flow without slots.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_error_in_the_positions_topics_metadata_costs_seconds() {
+    for nth in 1..=8 {
+        let pair = Pair::start(1).await;
+        pair.produce(0..400).await;
+        let fault = Fault::new(Effect::Error(ResponseError::LeaderNotAvailable)).api(ApiKey::Metadata);
+        pair.target.faults().add(fault.topic("mm2-offsets.mem.internal").nth(nth));
+        let scenario = pair.scenario();
+        let started = std::time::Instant::now();
+        let mut process = scenario.run();
+        scenario.arrives(&mut process, TOPIC, TARGET_TOPIC).await;
+        let took = started.elapsed();
+        assert!(took.as_secs() < 45, "request {nth}: {took:?}\n{}", process.log_tail());
+        stops(process).await;
+    }
 }

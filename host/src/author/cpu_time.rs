@@ -8,28 +8,28 @@ const SCHEDULER_FIGURES: &str = "/proc/thread-self/schedstat";
 
 /// Started; tells the time of the thread that started it.
 #[derive(Clone, Copy, Debug)]
-pub struct Stopwatch {
+pub(super) struct Stopwatch {
     wall: Instant,
     cpu: Option<Duration>,
 }
 
 /// How long something took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Elapsed {
+pub(super) struct Elapsed {
     /// On the wall.
-    pub wall: Duration,
+    pub(super) wall: Duration,
     /// Of the processor; none where the system does not tell.
-    pub cpu: Option<Duration>,
+    pub(super) cpu: Option<Duration>,
 }
 
 impl Stopwatch {
     /// Starts.
-    pub fn start() -> Self {
+    pub(super) fn start() -> Self {
         Self { cpu: thread_time(), wall: Instant::now() }
     }
 
     /// Until now.
-    pub fn elapsed(self) -> Elapsed {
+    pub(super) fn elapsed(self) -> Elapsed {
         let wall = self.wall.elapsed();
         let cpu = self.cpu.zip(thread_time()).map(|(begin, end)| end.saturating_sub(begin));
         Elapsed { wall, cpu }
@@ -38,7 +38,7 @@ impl Stopwatch {
 
 impl Elapsed {
     /// Processor time if it is known, else the wall's.
-    pub fn cost(self) -> Duration {
+    pub(super) fn cost(self) -> Duration {
         self.cpu.unwrap_or(self.wall)
     }
 }

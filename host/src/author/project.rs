@@ -40,6 +40,10 @@ const KEYWORDS: [&str; 52] = [
     "virtual", "where", "while", "yield",
 ];
 
+/// What the examples in plugins/examples are called, and where they find the contract.
+const EXAMPLE_NAME: &str = "region-only";
+const EXAMPLE_CONTRACT: &str = "../../../plugin-sdk/wit/0.1.0";
+
 /// What a new plugin does, to begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -225,11 +229,14 @@ fn files(
     if !TEMPLATES.iter().any(|(path, _)| path.starts_with(&own)) {
         return Err(NewProjectError::NoTemplate { kind, language, offered: offered(language) });
     }
-    let all = format!("{}/all/", language.folder());
+    let mut folders = vec![format!("{}/all/", language.folder()), own];
+    if language != Language::Rust {
+        folders.extend(["other/all/".to_owned(), format!("other/{kind}/")]);
+    }
     let mut files: Vec<(PathBuf, Vec<u8>)> = TEMPLATES
         .iter()
         .filter_map(|(path, content)| {
-            let path = path.strip_prefix(&all).or_else(|| path.strip_prefix(&own))?;
+            let path = folders.iter().find_map(|folder| path.strip_prefix(folder.as_str()))?;
             Some((path.trim_end_matches(".tmpl").into(), filled(content, name, kind)))
         })
         .collect();
@@ -248,7 +255,10 @@ fn offered(language: Language) -> String {
         .collect();
     kinds.sort_unstable();
     kinds.dedup();
-    kinds.join(", ")
+    match kinds.as_slice() {
+        [] => "nor any other".to_owned(),
+        kinds => format!("only: {}", kinds.join(", ")),
+    }
 }
 
 /// What a plugin is compiled against: the SDK for Rust, the bare contract for others.
@@ -271,6 +281,8 @@ fn filled(content: &[u8], name: &PluginName, kind: Kind) -> Vec<u8> {
             .replace("{{name}}", name.as_str())
             .replace("{{crate}}", &name.crate_name())
             .replace("{{kind}}", &kind.to_string())
+            .replace(EXAMPLE_NAME, name.as_str())
+            .replace(EXAMPLE_CONTRACT, "wit")
             .into_bytes(),
     }
 }
@@ -333,6 +345,33 @@ mod tests {
             let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
             assert!(manifest.contains(&format!("name = \"a-{kind}\"")), "{manifest}");
         }
+    }
+
+    #[test]
+    fn other_languages_start_from_their_examples() {
+        let parent = tempfile::tempdir().unwrap();
+        for (language, source) in
+            [(Language::C, "filter.c"), (Language::JavaScript, "filter.js"), (Language::Python, "filter.py")]
+        {
+            let name = PluginName::parse(&format!("mine-{}", language.folder())).unwrap();
+            let folder = new_project(parent.path(), &name, Kind::Filter, language).unwrap();
+            for file in
+                [source, "build.sh", "README.md", ".gitignore", "fixtures/basic.yaml", "wit/plugin.wit"]
+            {
+                let text = fs::read_to_string(folder.join(file)).unwrap();
+                for foreign in ["{{", EXAMPLE_NAME, "plugin-sdk/wit"] {
+                    assert!(!text.contains(foreign), "{language}: {file} holds {foreign}");
+                }
+            }
+            assert!(fs::read_to_string(folder.join(source)).unwrap().contains(name.as_str()), "{language}");
+            assert!(!folder.join("node_modules").exists());
+        }
+        let name = PluginName::parse("mine").unwrap();
+        let error = new_project(parent.path(), &name, Kind::Acl, Language::Python).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "there is no plugin of kind acl in Python to start from, only: filter; or take --lang rust"
+        );
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod watch;
 
 use clap::{Args, Subcommand};
 
-use super::Failure;
+use super::{Failure, plugin_live};
 
 #[derive(Debug, Args)]
 pub(super) struct PluginArguments {
@@ -31,6 +31,14 @@ pub(super) enum PluginCommand {
     Bench(bench::BenchArguments),
     /// Say what a plugin is: name, version, digest, hooks, imports, needs, schema.
     Inspect(inspect::InspectArguments),
+    /// Show the plugins of a running flow.
+    List(plugin_live::LookArguments),
+    /// Put another module or other settings in a plugin's place while data flows.
+    Swap(Box<plugin_live::SwapArguments>),
+    /// Go back to an earlier generation of a flow's plugins.
+    Rollback(plugin_live::RollbackArguments),
+    /// Show what was decided about a flow's plugins, when and by whom.
+    History(plugin_live::LookArguments),
 }
 
 pub(super) fn run(arguments: &PluginArguments) -> Result<(), Failure> {
@@ -40,5 +48,9 @@ pub(super) fn run(arguments: &PluginArguments) -> Result<(), Failure> {
         PluginCommand::Test(arguments) => test::run(arguments),
         PluginCommand::Bench(arguments) => bench::run(arguments),
         PluginCommand::Inspect(arguments) => inspect::run(arguments),
+        PluginCommand::List(arguments) => plugin_live::list(arguments),
+        PluginCommand::Swap(arguments) => plugin_live::swap(arguments),
+        PluginCommand::Rollback(arguments) => plugin_live::rollback(arguments),
+        PluginCommand::History(arguments) => plugin_live::history(arguments),
     }
 }

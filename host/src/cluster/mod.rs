@@ -1,6 +1,7 @@
 //! What we ask of a cluster and tell it, outside the data path: its topics and their settings, the positions topic, the
 //! group that shares the slots. Everything here is told what to do; `control` decides.
 
+pub mod access;
 pub mod admin;
 pub mod append;
 pub mod connect;

@@ -19,6 +19,7 @@ mod contract;
 mod edits;
 mod engine;
 mod fault;
+mod generation;
 mod inspect;
 mod instance;
 mod journal;
@@ -45,6 +46,7 @@ pub use chain::{
 };
 pub use engine::Engine;
 pub use fault::{Fault, FaultKind};
+pub use generation::Generation;
 pub use instance::Link;
 pub use limits::Limits;
 pub use load::{CompiledModule, LoadError, ModuleSource, SettingsProblem, digest, read_module};

@@ -33,6 +33,12 @@ const WAITING_MS_MAX: u64 = 15_000;
 /// A member with slots asks so often, so that a newcomer gets its share soon. One small request a second.
 const HEARTBEAT_MS: u64 = 1_000;
 
+/// The library asks for the positions topic's metadata when it joins and when it shares the slots out. If the answer
+/// carries an error once (a leader that is being elected is enough), it shares out nothing, and looks again only with the
+/// next refresh of metadata: five minutes by Kafka's `metadata.max.age.ms`. So the refresh comes at least so often, in
+/// milliseconds; it is one small request.
+const METADATA_REFRESH_MS_MAX: u64 = 5_000;
+
 /// How the group is spoken to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protocol {
@@ -165,7 +171,10 @@ fn client_config(options: &MembershipOptions, protocol: Protocol) -> ClientConfi
         .set("auto.offset.reset", "latest")
         .set("allow.auto.create.topics", "false")
         .set("max.poll.interval.ms", milliseconds(options.rebalance_timeout(), 1, DAY_MS))
-        .set("topic.metadata.refresh.interval.ms", milliseconds(connection.metadata_max_age, 1, HOUR_MS))
+        .set(
+            "topic.metadata.refresh.interval.ms",
+            milliseconds(connection.metadata_max_age, 1, METADATA_REFRESH_MS_MAX),
+        )
         .set("socket.timeout.ms", milliseconds(connection.request_timeout, 10, 300_000))
         .set(
             "socket.connection.setup.timeout.ms",
@@ -383,6 +392,7 @@ mod tests {
         check(Protocol::Consumer, "partition.assignment.strategy", None);
         check(Protocol::Consumer, "bootstrap.servers", Some("127.0.0.1:1,127.0.0.1:2"));
         check(Protocol::Consumer, "socket.timeout.ms", Some("30000"));
+        check(Protocol::Consumer, "topic.metadata.refresh.interval.ms", Some("5000"));
         check(Protocol::Consumer, "retry.backoff.ms", Some("100"));
         check(Protocol::Consumer, "retry.backoff.max.ms", Some("1000"));
         check(Protocol::Consumer, "connections.max.idle.ms", Some("540000"));
