@@ -205,7 +205,7 @@ fn settings_are_checked_against_the_schema_and_never_quoted() {
     );
     check(
         r#"{"count":"S3CRET"}"#,
-        "plugin \"mine\" (hooks 0.1.0) can't work with its settings: /count: must be integer or null",
+        "plugin \"mine\" (hooks 0.1.0) can't work with its settings: /count: must be null or integer",
     );
     check(
         r#""S3CRET""#,
