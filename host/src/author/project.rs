@@ -86,9 +86,7 @@ pub enum NewProjectError {
         reason: &'static str,
     },
     /// Nobody wrote a template.
-    #[error(
-        "there is no plugin of kind {kind} in {language} to start from, only: {offered}; or take --lang rust"
-    )]
+    #[error("there is no plugin of kind {kind} in {language} to start from, {offered}; or take --lang rust")]
     NoTemplate {
         /// What was wanted.
         kind: Kind,
@@ -340,7 +338,9 @@ mod tests {
                 "vendor/tidegate-plugin/wit/0.1.0/plugin.wit",
             ] {
                 let text = fs::read_to_string(folder.join(file)).unwrap();
-                assert!(!text.contains("{{"), "{kind}: {file} holds a placeholder");
+                for placeholder in ["{{name}}", "{{crate}}", "{{kind}}"] {
+                    assert!(!text.contains(placeholder), "{kind}: {file} holds {placeholder}");
+                }
             }
             let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
             assert!(manifest.contains(&format!("name = \"a-{kind}\"")), "{manifest}");
@@ -359,7 +359,7 @@ mod tests {
                 [source, "build.sh", "README.md", ".gitignore", "fixtures/basic.yaml", "wit/plugin.wit"]
             {
                 let text = fs::read_to_string(folder.join(file)).unwrap();
-                for foreign in ["{{", EXAMPLE_NAME, "plugin-sdk/wit"] {
+                for foreign in ["{{name}}", EXAMPLE_NAME, "plugin-sdk/wit"] {
                     assert!(!text.contains(foreign), "{language}: {file} holds {foreign}");
                 }
             }

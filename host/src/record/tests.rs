@@ -3,10 +3,9 @@
 use super::*;
 use crate::names::SourceOffset;
 
-fn parts<'a>(
-    key: Option<&'a [u8]>,
-    headers: Vec<(&'a [u8], Option<&'a [u8]>)>,
-) -> RecordParts<'a, Vec<(&'a [u8], Option<&'a [u8]>)>> {
+type Headers<'a> = Vec<(&'a [u8], Option<&'a [u8]>)>;
+
+fn parts<'a>(key: Option<&'a [u8]>, headers: Headers<'a>) -> RecordParts<'a, Headers<'a>> {
     RecordParts { offset: SourceOffset(5), timestamp_ms: -1, key, value: None, headers }
 }
 
