@@ -13,6 +13,7 @@ mod acl;
 mod acl_width;
 mod anatomy;
 mod builtin;
+mod cache;
 mod chain;
 mod contract;
 mod edits;
