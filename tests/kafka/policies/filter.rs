@@ -33,12 +33,17 @@ fn content(number: usize) -> Content {
     }
 }
 
-async fn produce(scenario: &Scenario<'_>) {
-    let contents = (0..RECORD_COUNT)
-        .map(|number| ((number % PARTITION_COUNT as usize) as i32, content(number)))
-        .collect();
+/// Writes all of them over some ten seconds, so that kills come in the middle.
+async fn produce(source: &dyn tidegate_tests::Servers) {
     let options = ProducerOptions { codec: "lz4", batch_bytes: 32_768, ..ProducerOptions::default() };
-    produce_contents(scenario.source, TOPIC, contents, &options).await.unwrap();
+    let numbers: Vec<usize> = (0..RECORD_COUNT).collect();
+    let mut pace = tokio::time::interval(Duration::from_millis(100));
+    for some in numbers.chunks(RECORD_COUNT / 100) {
+        pace.tick().await;
+        let place = |number: &usize| ((number % PARTITION_COUNT as usize) as i32, content(*number));
+        let contents = some.iter().map(place).collect();
+        produce_contents(source, TOPIC, contents, &options).await.unwrap();
+    }
 }
 
 /// Positions of every partition stand at the end of the source.
@@ -63,14 +68,16 @@ async fn every_twentieth_of_two_hundred_thousand_arrives_in_spite_of_three_kills
     let scenario = Scenario::new("sieve", clusters.source, clusters.target, |file| {
         with_plugin(file.topics(TOPIC).set("tidegate.plugins", "keep"), "keep", "region-filter", SETTINGS)
     });
-    produce(&scenario).await;
+    let source: &'static dyn tidegate_tests::Servers = clusters.source;
+    let load = tokio::spawn(produce(source));
     let kept_count = (RECORD_COUNT / KEPT_EVERY) as i64;
     for kill in 0..KILLS {
         let mut process = scenario.run();
         let before = if kill == 0 { 0 } else { scenario.count(TARGET_TOPIC).await };
-        scenario.holds(&mut process, TARGET_TOPIC, before + kept_count / 10).await;
+        scenario.holds(&mut process, TARGET_TOPIC, before + kept_count / 6).await;
         process.kill().await.unwrap();
     }
+    load.await.unwrap();
     let mut process = scenario.run();
     let end = eventually("the positions to reach the end", ARRIVAL_DEADLINE, async || {
         process.still_runs()?;
