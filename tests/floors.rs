@@ -19,8 +19,12 @@ const FLOORS: &[&[&str]] = &[
 ];
 
 /// Crates that one module alone may use.
-const ONLY_USERS: &[(&str, &str)] =
-    &[("rdkafka", "cluster"), ("wasmtime", "plugin"), ("tidegate_embedded", "demo")];
+const ONLY_USERS: &[(&str, &str)] = &[
+    ("rdkafka", "cluster"),
+    ("wasmtime", "plugin"),
+    ("tidegate_compiled", "plugin"),
+    ("tidegate_embedded", "demo"),
+];
 
 /// What tidegate-wire must not know: the crates of flows and plugins.
 const UNKNOWN_TO_WIRE: &[&str] = &["tidegate", "tidegate_plugin", "tidegate_embedded", "wasmtime", "rdkafka"];
@@ -78,6 +82,11 @@ fn bad_arrows_are_found() {
         "flow.rs",
         "let e = wasmtime::Engine::default();",
         &["flow.rs: flow uses wasmtime, only plugin may"],
+    );
+    check(
+        "flow.rs",
+        "let c = tidegate_compiled::load(&engine, path);",
+        &["flow.rs: flow uses tidegate_compiled, only plugin may"],
     );
     check(
         "offsets/mod.rs",

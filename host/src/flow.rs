@@ -1,32 +1,48 @@
 //! One flow: its control loop and its workers. The loop is the only one that decides; it waits for the group, for
 //! rounds of looking and planning, for stored positions and for the order to stop, and hands partitions to workers.
 
+mod book;
 mod decision;
 mod failure;
+mod first;
+mod module_files;
 mod moment;
+mod orders;
 mod ownership;
 mod patience;
+mod policies;
+mod quarantine;
 mod reports;
 mod start;
+mod swap;
+mod tail;
+mod trial;
 mod workers;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::{debug, info, warn};
 
+use self::decision::{Decision, DecisionId};
 pub use self::failure::FlowFailure;
+use self::module_files::{Changed, Watch};
+pub use self::moment::rfc3339;
 use self::ownership::{OwnedSlot, Ownership};
-use self::start::Started;
+use self::policies::Ready;
+use self::reports::Report;
+use self::start::{Begun, Started};
 pub use self::start::{FlowSetting, has_way_back, look_once};
+use self::swap::{Made, Policies};
 use self::workers::Workers;
 use crate::cluster::{MembershipEvent, read_positions};
 use crate::control::{Event, Pace, Plan, Round};
 use crate::names::{Slot, SourceOffset, SourcePartition, TopicName};
+use crate::serve::orders::{Answer, FlowOrder, TrialView};
 use crate::status::{FlowState, FlowStats};
 
 /// Pause before stored positions are asked for again after that failed, in milliseconds.
@@ -52,6 +68,32 @@ enum Done {
     LetGo {
         slots: Vec<Slot>,
     },
+    /// A generation of plugins was made ready here, or can't be.
+    Made(Box<Made>),
+    /// A decision about plugins was written, or could not be.
+    DecisionWritten {
+        id: DecisionId,
+        end: anyhow::Result<()>,
+    },
+    /// What another node decided was made ready, or can't be.
+    Followed {
+        decision: Box<Decision>,
+        made: anyhow::Result<Box<Ready>>,
+    },
+    /// The workers have taken a generation.
+    Taken(Box<Report>),
+    /// A trial has ended.
+    Tried {
+        end: anyhow::Result<TrialView>,
+        answer: Answer<TrialView>,
+    },
+    /// Module files were looked at.
+    Watched {
+        watch: Watch,
+        changed: Vec<Changed>,
+    },
+    /// Whoever waited was answered.
+    Nothing,
 }
 
 struct FlowLoop {
@@ -72,6 +114,10 @@ struct FlowLoop {
     refusals: Vec<String>,
     /// Sentences about what the last plan leaves alone.
     summary: Vec<String>,
+    policies: Policies,
+    orders: mpsc::Receiver<FlowOrder>,
+    /// Trials that are running.
+    trial_count: usize,
 }
 
 /// Runs a flow until `stop` says so (Ok), or until it can't go on.
@@ -82,8 +128,7 @@ pub async fn run(setting: FlowSetting, mut stop: watch::Receiver<bool>) -> Resul
         started = start::start(&setting) => started?,
         () = stopped(&mut stop) => return Ok(()),
     };
-    let (started, round) = started;
-    let mut flow = FlowLoop::new(setting, stats, started, round)?;
+    let mut flow = FlowLoop::new(setting, stats, started)?;
     let result = flow.run(&mut stop).await;
     flow.stats.set_state(FlowState::Stopping);
     flow.close().await;
@@ -97,17 +142,14 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
 }
 
 impl FlowLoop {
-    fn new(
-        setting: FlowSetting,
-        stats: Arc<FlowStats>,
-        started: Started,
-        round: Box<Round>,
-    ) -> Result<Self, FlowFailure> {
+    fn new(setting: FlowSetting, stats: Arc<FlowStats>, begun: Begun) -> Result<Self, FlowFailure> {
+        let Begun { started, round, policies, chains, must_write } = begun;
         let ownership = Ownership::new(setting.flow.name.source.clone(), started.slot_count);
         let settings = setting.worker_settings(&started);
-        let workers =
-            Workers::spawn(setting.process.workers, &settings, &stats).map_err(FlowFailure::Internal)?;
-        Ok(Self {
+        let workers = Workers::spawn(&settings, &stats, chains).map_err(FlowFailure::Internal)?;
+        stats.set_plugins(policies.loaded.figures(policies.decision.generation));
+        let orders = setting.orders.open(&setting.flow.name);
+        let mut flow = Self {
             ownership,
             workers,
             stats,
@@ -120,14 +162,23 @@ impl FlowLoop {
             settling: Vec::new(),
             refusals: Vec::new(),
             summary: Vec::new(),
+            policies,
+            orders,
+            trial_count: 0,
             setting,
-        })
+        };
+        if must_write {
+            flow.write_first();
+        }
+        flow.watch_files(Watch::default());
+        Ok(flow)
     }
 
     async fn run(&mut self, stop: &mut watch::Receiver<bool>) -> Result<(), FlowFailure> {
         loop {
             self.start_round();
             let round_due = self.round_due;
+            let report_due = self.policies.next_deadline();
             tokio::select! {
                 biased;
                 () = stopped(stop) => return Ok(()),
@@ -136,6 +187,9 @@ impl FlowLoop {
                     Ok(done) => self.take_done(done).await?,
                     Err(problem) => return Err(FlowFailure::Internal(anyhow::anyhow!("a task of the flow was lost: {problem}"))),
                 },
+                Some(records) = self.policies.records.recv() => self.take_log(records).await,
+                Some(order) = self.orders.recv() => self.take_order(order).await,
+                () = sleep_until(report_due), if report_due.is_some() => self.answer_late(),
                 () = self.workers.one_ends() => {
                     return Err(FlowFailure::Internal(anyhow::anyhow!("a relay worker ended by itself")));
                 }
@@ -250,10 +304,28 @@ impl FlowLoop {
             }
             Done::Round(round, end) => {
                 self.round = Some(round);
+                self.give_policies();
+                self.take_deferred();
                 self.take_round(end).await?;
             }
+            Done::Made(made) => self.take_made(*made),
+            Done::DecisionWritten { id, end } => self.take_written(&id, end),
+            Done::Followed { decision, made } => self.take_followed(*decision, made).await,
+            Done::Taken(report) => self.report(*report),
+            Done::Tried { end, answer } => self.take_tried(end, answer),
+            Done::Watched { watch, changed } => self.take_watched(watch, changed),
+            Done::Nothing => {}
         }
         Ok(())
+    }
+
+    /// New plugins answer the control loop's questions from the next round on.
+    fn give_policies(&mut self) {
+        if let Some(round) = &mut self.round
+            && let Some(hooks) = self.policies.new_hooks.take()
+        {
+            round.take_policies(hooks);
+        }
     }
 
     async fn take_round(&mut self, end: anyhow::Result<Plan>) -> Result<(), FlowFailure> {

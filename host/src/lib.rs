@@ -20,6 +20,7 @@ pub mod serve;
 pub mod flow;
 
 pub mod app;
+pub mod author;
 
 pub mod cli;
 pub mod demo;

@@ -144,9 +144,20 @@ fn to_wit(problem: Problem) -> lifecycle::Problem {
     lifecycle::Problem { at: problem.at, message: problem.message }
 }
 
-/// A panic becomes a bare `unreachable` on WebAssembly; its text and place would be lost.
+/// A panic becomes a bare `unreachable` on WebAssembly; its text and place would be lost. The words are those that std
+/// would print; joined by hand they are less code.
 fn log_panics() {
     std::panic::set_hook(Box::new(|panic| {
-        crate::host::log(Level::Error, &panic.to_string());
+        let mut message = String::from("panicked");
+        if let Some(place) = panic.location() {
+            for part in
+                [" at ", place.file(), ":", &place.line().to_string(), ":", &place.column().to_string()]
+            {
+                message.push_str(part);
+            }
+        }
+        message.push_str(":\n");
+        message.push_str(panic.payload_as_str().unwrap_or_default());
+        crate::host::log(Level::Error, &message);
     }));
 }

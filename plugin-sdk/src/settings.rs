@@ -1,5 +1,5 @@
 //! A small strict reader of settings: scalars, lists, tables and objects within objects. serde_json would make a small
-//! plugin twice as large; with the feature `serde` `from_json` reads settings into types all the same.
+//! plugin more than twice as large; with the feature `serde` `from_json` reads settings into types all the same.
 //!
 //! ```
 //! use tidegate_plugin::Problem;
@@ -64,8 +64,8 @@ impl Settings {
     pub fn parse(text: &str) -> Result<Self, Vec<Problem>> {
         match json::parse(text) {
             Ok(Value::Object(fields)) => Ok(Self::new(String::new(), fields)),
-            Ok(other) => Err(vec![Problem::new("", not_but("an object", &other))]),
-            Err(error) => Err(vec![Problem::new("", error)]),
+            Ok(other) => Err(of_all(not_but("an object", &other))),
+            Err(error) => Err(of_all(error)),
         }
     }
 
@@ -235,14 +235,12 @@ impl Settings {
         for name in place {
             pointer.push('/');
             for character in name.chars() {
-                let escaped: &[char] = match character {
-                    '~' => &['~', '0'],
-                    '/' => &['~', '1'],
-                    _ => &[character],
-                };
-                for character in escaped {
-                    pointer.push(*character);
-                }
+                let mut buffer = [0; 4];
+                pointer.push_str(match character {
+                    '~' => "~0",
+                    '/' => "~1",
+                    _ => character.encode_utf8(&mut buffer),
+                });
             }
         }
         pointer
@@ -256,6 +254,10 @@ fn join(texts: &[&str]) -> String {
         joined.push_str(text);
     }
     joined
+}
+
+fn of_all(message: String) -> Vec<Problem> {
+    vec![Problem { at: String::new(), message }]
 }
 
 fn not_but(wanted: &str, found: &Value) -> String {

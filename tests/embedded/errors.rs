@@ -1,8 +1,11 @@
 //! Every error that the protocol calls retriable, in the middle of a copy.
 
+use std::time::{Duration, Instant};
+
 use tidegate_embedded::{ApiKey, Effect, Fault, ResponseError};
 
 use super::{FaultOn, Pair, TARGET_TOPIC, TOPIC};
+use crate::scenario::stops;
 
 /// Some requests go well first; then three in a row fail.
 fn some(effect: Effect, api: ApiKey) -> Fault {
@@ -79,4 +82,24 @@ async fn errors_while_it_starts() {
         FaultOn::Source(list_offsets),
     ])
     .await;
+}
+
+/// The group's client asks for the topic when it joins, and again when it shares the slots out: an error in the latter
+/// answer would leave the flow without slots for good. Each of the first requests fails once.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_error_while_slots_are_shared_out_costs_seconds() {
+    const DELAY_MAX: Duration = Duration::from_secs(45);
+    for nth in 1..=8 {
+        let pair = Pair::start(1).await;
+        pair.produce(0..400).await;
+        let fault = Fault::new(Effect::Error(ResponseError::LeaderNotAvailable)).api(ApiKey::Metadata);
+        pair.target.faults().add(fault.topic("mm2-offsets.mem.internal").nth(nth));
+        let scenario = pair.scenario();
+        let started = Instant::now();
+        let mut process = scenario.run();
+        scenario.arrives(&mut process, TOPIC, TARGET_TOPIC).await;
+        let took = started.elapsed();
+        assert!(took < DELAY_MAX, "request {nth}: {took:?}\n{}", process.log_tail());
+        stops(process).await;
+    }
 }

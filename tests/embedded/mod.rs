@@ -8,10 +8,12 @@ mod leaders;
 mod made_anew;
 mod naming;
 mod policies;
+mod plugins;
 mod producers;
 mod seeded;
 mod target_away;
 mod times;
+mod tutorial;
 
 use tidegate_embedded::{Cluster, ClusterOptions, Fault, FaultId};
 use tidegate_tests::{Compared, Numbered, ProducerOptions, produce};

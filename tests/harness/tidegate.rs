@@ -58,13 +58,27 @@ impl Tidegate {
     /// # Errors
     /// When the binary is not there or the command does not end before `deadline`.
     pub async fn command(arguments: &[&str], deadline: Duration) -> anyhow::Result<Finished> {
+        Self::command_with(arguments, &[], deadline).await
+    }
+
+    /// The same with these variables in its environment.
+    ///
+    /// # Errors
+    /// As [`command`](Self::command).
+    pub async fn command_with(
+        arguments: &[&str],
+        environment: &[(&str, &str)],
+        deadline: Duration,
+    ) -> anyhow::Result<Finished> {
+        let mut variables = vec![("TIDEGATE_HTTP_LISTEN".to_owned(), format!("127.0.0.1:{}", free_port()?))];
+        variables.extend(environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         let directory = tempfile::Builder::new().prefix("tidegate-command-").tempdir()?;
         let mut command = vec![binary()?.into_os_string()];
         command.extend(arguments.iter().map(Into::into));
         let mut process = Process::start(Start {
             name: format!("tidegate {}", arguments.join(" ")),
             command,
-            environment: vec![("TIDEGATE_HTTP_LISTEN".to_owned(), format!("127.0.0.1:{}", free_port()?))],
+            environment: variables,
             log: directory.path().join("tidegate.log"),
             directory: Some(directory.path().to_owned()),
         })?;

@@ -7,6 +7,12 @@ use std::path::{Path, PathBuf};
 /// The parts of the SDK that a project needs; its manifest is written anew.
 const SDK_PARTS: [&str; 3] = ["src", "wit", "README.md"];
 
+/// The examples in other languages are where their filters start from, too.
+const EXAMPLE_LANGUAGES: [&str; 3] = ["c", "javascript", "python"];
+
+/// What building the examples leaves beside their sources.
+const BUILT: [&str; 4] = ["build", "dist", "node_modules", "__pycache__"];
+
 /// Writes `out_folder/bundle.rs`: the constants `SDK`, `SDK_MANIFEST` and `TEMPLATES`.
 pub(crate) fn write(workspace: &Path, out_folder: &Path) -> Result<(), String> {
     let sdk_folder = canonical(&workspace.join("plugin-sdk"))?;
@@ -14,20 +20,25 @@ pub(crate) fn write(workspace: &Path, out_folder: &Path) -> Result<(), String> {
     for part in SDK_PARTS {
         collect(&sdk_folder.join(part), &mut sdk_files)?;
     }
+    let sdk_files = below(&sdk_folder, "", sdk_files)?;
     let template_folder = canonical(&workspace.join("host/src/author/templates"))?;
     let mut template_files = Vec::new();
     collect(&template_folder, &mut template_files)?;
+    let mut template_files = below(&template_folder, "", template_files)?;
+    for language in EXAMPLE_LANGUAGES {
+        let folder = canonical(&workspace.join("plugins/examples").join(language))?;
+        let mut files = Vec::new();
+        collect(&folder, &mut files)?;
+        // File by file: a build in the folder must not build the host anew.
+        files.iter().for_each(|file| println!("cargo::rerun-if-changed={}", file.display()));
+        template_files.extend(below(&folder, &format!("{language}/filter/"), files)?);
+    }
     let manifest =
         freed_manifest(&read(&sdk_folder.join("Cargo.toml"))?, &read(&workspace.join("Cargo.toml"))?)?;
     let text = format!(
         "{}{}/// The SDK's manifest, free of the workspace.\npub(super) const SDK_MANIFEST: &str = {manifest:?};\n",
-        constant("SDK", "Path below the SDK's folder, content.", &sdk_folder, &sdk_files)?,
-        constant(
-            "TEMPLATES",
-            "Path below the templates' folder, content.",
-            &template_folder,
-            &template_files
-        )?,
+        constant("SDK", "Path below the SDK's folder, content.", &sdk_files),
+        constant("TEMPLATES", "Path below the templates' folder, content.", &template_files),
     );
     let file = out_folder.join("bundle.rs");
     fs::write(&file, text).map_err(|error| format!("could not write {}: {error}", file.display()))?;
@@ -36,18 +47,33 @@ pub(crate) fn write(workspace: &Path, out_folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn constant(name: &str, words: &str, root: &Path, files: &[PathBuf]) -> Result<String, String> {
-    let mut text = format!("/// {words}\npub(super) const {name}: &[(&str, &[u8])] = &[\n");
-    for file in files {
+/// The name that a file gets in the list, and where it lies.
+type Listed = (String, PathBuf);
+
+fn below(root: &Path, prefix: &str, files: Vec<PathBuf>) -> Result<Vec<Listed>, String> {
+    let listed = |file: PathBuf| {
         let path = file.strip_prefix(root).map_err(|error| error.to_string())?;
         let path = path.to_str().ok_or_else(|| format!("{} is not Unicode", path.display()))?;
-        text += &format!("    ({path:?}, include_bytes!({:?})),\n", file.display().to_string());
-    }
-    Ok(text + "];\n")
+        Ok((format!("{prefix}{path}"), file))
+    };
+    files.into_iter().map(listed).collect()
 }
 
-/// All files below `path`, sorted.
+fn constant(name: &str, words: &str, files: &[Listed]) -> String {
+    let mut text = format!("/// {words}\npub(super) const {name}: &[(&str, &[u8])] = &[\n");
+    for (path, file) in files {
+        text += &format!("    ({path:?}, include_bytes!({:?})),\n", file.display().to_string());
+    }
+    text + "];\n"
+}
+
+/// All files below `path`, sorted, less what a build has left.
 fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
+    let is_built = path.file_name().is_some_and(|name| BUILT.iter().any(|built| name == *built));
+    let is_component = path.extension().is_some_and(|extension| extension == "wasm");
+    if is_component || (is_built && path.is_dir()) {
+        return Ok(());
+    }
     if path.is_file() {
         files.push(path.to_owned());
         return Ok(());

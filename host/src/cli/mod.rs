@@ -1,10 +1,15 @@
 //! The commands; each a file. Exit codes follow `sysexits.h`.
 
 mod check;
+mod client;
 mod demo;
 mod exit;
+mod flow;
 mod logs;
 mod plan;
+mod plugin;
+mod plugin_live;
+mod quarantine;
 mod run;
 mod status;
 
@@ -36,6 +41,12 @@ enum Command {
     Plan(PlanArguments),
     /// Show what a running Tidegate does.
     Status(StatusArguments),
+    /// Write, test, measure and look at plugins.
+    Plugin(plugin::PluginArguments),
+    /// Tell a running flow to go on where a plugin stopped it.
+    Flow(flow::FlowArguments),
+    /// Look at records that plugins could not judge or refused, and play them again.
+    Quarantine(quarantine::QuarantineArguments),
     /// Copy orders between two clusters in memory and watch it; needs nothing else.
     Demo(DemoArguments),
 }
@@ -71,7 +82,7 @@ struct ProcessArguments {
     /// Relay threads a flow (tidegate.workers).
     #[arg(long, value_name = "N")]
     workers: Option<String>,
-    /// Data that one worker may hold, in MiB (tidegate.worker.buffer.mb) [default: 32]
+    /// Data that one worker may hold, in MiB (tidegate.worker.buffer.mb) [default: 16]
     #[arg(long, value_name = "N")]
     worker_buffer_mb: Option<String>,
     /// Where the node's identity is kept (tidegate.cache.dir).
@@ -89,6 +100,13 @@ struct ProcessArguments {
     /// Wait while a running MirrorMaker 2 holds the flow, instead of ending (tidegate.wait.for.mirror.maker).
     #[arg(long)]
     wait_for_mirror_maker: bool,
+    /// File with the token that who changes something must show (tidegate.http.token.file); made when absent
+    /// [default: http.token in the cache folder]
+    #[arg(long, value_name = "FILE")]
+    http_token_file: Option<String>,
+    /// Swap a plugin in when its module file changes (tidegate.plugins.watch).
+    #[arg(long)]
+    plugins_watch: bool,
 }
 
 #[derive(Debug, Args)]
@@ -162,6 +180,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Check(arguments) => check::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Status(arguments) => status::run(&arguments),
+        Command::Plugin(arguments) => plugin::run(&arguments),
+        Command::Flow(arguments) => flow::run(&arguments),
+        Command::Quarantine(arguments) => quarantine::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
     };
     match result {
@@ -203,6 +224,8 @@ impl ProcessArguments {
             start_timeout_ms: self.start_timeout_ms.clone(),
             stop_timeout_ms: self.stop_timeout_ms.clone(),
             wait_for_mirror_maker: self.wait_for_mirror_maker.then(|| "true".to_owned()),
+            http_token_file: self.http_token_file.clone(),
+            plugins_watch: self.plugins_watch.then(|| "true".to_owned()),
         }
     }
 }
@@ -219,7 +242,7 @@ mod tests {
     #[test]
     fn every_setting_of_the_process_has_its_flag() {
         let line = "tidegate run f --http-listen 127.0.0.1:1 --workers 2 --worker-buffer-mb 3 --cache-dir c --log-format json \
-                    --start-timeout-ms 4 --stop-timeout-ms 5 --wait-for-mirror-maker";
+                    --start-timeout-ms 4 --stop-timeout-ms 5 --wait-for-mirror-maker --http-token-file t --plugins-watch";
         let Command::Run(arguments) = Cli::try_parse_from(line.split(' ')).unwrap().command else {
             panic!("run is another command")
         };
@@ -235,6 +258,8 @@ mod tests {
                 start_timeout_ms: text("4"),
                 stop_timeout_ms: text("5"),
                 wait_for_mirror_maker: text("true"),
+                http_token_file: text("t"),
+                plugins_watch: text("true"),
             }
         );
     }

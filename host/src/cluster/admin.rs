@@ -4,7 +4,7 @@
 //! words, start-up does not wait for another client's bootstrap, and one implementation of the protocol meets the
 //! brokers. The safe interface of rdkafka lacks topic ids, settings' origins and half of what else is asked here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use anyhow::Context;
@@ -81,6 +81,25 @@ pub struct ClusterView {
     pub broker_count: usize,
     /// Every topic that we may see.
     pub topics: BTreeMap<TopicName, TopicView>,
+    /// Topics that are listed with an error in place of their partitions: they are there, but nothing is known of them at
+    /// this moment. A topic that was deleted is in neither list.
+    pub unclear: BTreeSet<TopicName>,
+}
+
+impl ClusterView {
+    /// Takes what an earlier look knew of the topics that are unclear now. They stay in `unclear`.
+    pub fn fill_unclear(&mut self, earlier: &Self) {
+        for topic in &self.unclear {
+            if let Some(known) = earlier.topics.get(topic) {
+                self.topics.entry(topic.clone()).or_insert_with(|| known.clone());
+            }
+        }
+    }
+
+    /// Whether the topic is there, as far as anyone can say.
+    pub fn lists(&self, topic: &TopicName) -> bool {
+        self.topics.contains_key(topic) || self.unclear.contains(topic)
+    }
 }
 
 /// Where a setting's value comes from (`DescribeConfigsResponse.ConfigSource`).
@@ -166,7 +185,7 @@ impl ClusterAdmin {
         Ok(cluster_view(&metadata))
     }
 
-    /// Looks at one topic; None when there is none.
+    /// Looks at one topic; None when there is none, or none that can be seen at this moment.
     pub async fn topic(&self, name: &TopicName) -> anyhow::Result<Option<TopicView>> {
         let wanted = TopicSelection::Named(vec![name.as_str().into()]);
         let metadata =
@@ -222,18 +241,28 @@ fn config_entry(config: &DescribeConfigsResourceResult) -> ConfigEntry {
 }
 
 fn cluster_view(metadata: &ClusterMetadata) -> ClusterView {
-    let topic = |(name, topic): (&std::sync::Arc<str>, &TopicMetadata)| {
-        Some((TopicName::parse(name).ok()?, topic_view(topic)?))
-    };
+    let mut topics = BTreeMap::new();
+    let mut unclear = BTreeSet::new();
+    for (name, metadata) in &metadata.topics {
+        let Ok(name) = TopicName::parse(name) else { continue };
+        match topic_view(metadata) {
+            Some(view) => drop(topics.insert(name, view)),
+            None => drop(unclear.insert(name)),
+        }
+    }
     ClusterView {
         cluster_id: metadata.cluster_id.clone(),
         broker_count: metadata.brokers.len(),
-        topics: metadata.topics.iter().filter_map(topic).collect(),
+        topics,
+        unclear,
     }
 }
 
-/// None for a topic of which nothing but an error is known.
+/// None for a topic that came with an error: what else the answer says of it counts for nothing.
 fn topic_view(topic: &TopicMetadata) -> Option<TopicView> {
+    if topic.error.is_some() {
+        return None;
+    }
     let (last, _) = topic.partitions.last_key_value()?;
     Some(TopicView { id: topic.id, partition_count: last + 1, is_internal: topic.internal })
 }
@@ -244,7 +273,43 @@ pub(super) fn text(text: &str) -> StrBytes {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use tidegate_wire::metadata::PartitionMetadata;
+
     use super::*;
+
+    /// A listing with these topics: name, error, number of partitions.
+    fn listing(topics: &[(&str, Option<ResponseError>, i32)]) -> ClusterView {
+        let partition = PartitionMetadata { leader: None, leader_epoch: -1, replicas: 1, error: None };
+        let topic = |(name, error, partition_count): &(&str, Option<ResponseError>, i32)| {
+            let partitions = (0..*partition_count).map(|number| (number, partition.clone())).collect();
+            let topic = TopicMetadata { id: Some([7; 16]), internal: false, error: *error, partitions };
+            (Arc::from(*name), topic)
+        };
+        let topics = topics.iter().map(topic).collect();
+        cluster_view(&ClusterMetadata { topics, ..ClusterMetadata::default() })
+    }
+
+    #[test]
+    fn a_topic_that_is_listed_with_an_error_is_unclear_and_not_gone() {
+        use ResponseError::{LeaderNotAvailable, UnknownTopicId, UnknownTopicOrPartition};
+        let name = |name| TopicName::parse(name).unwrap();
+        let earlier = listing(&[("orders", None, 3), ("bills", None, 2), ("gone", None, 1)]);
+        assert!(earlier.unclear.is_empty());
+        let mut now = listing(&[
+            ("orders", Some(LeaderNotAvailable), 0),
+            ("bills", Some(UnknownTopicId), 2),
+            ("new", Some(UnknownTopicOrPartition), 0),
+        ]);
+        assert!(now.topics.is_empty());
+        assert_eq!(now.unclear, ["orders", "bills", "new"].map(name).into());
+        now.fill_unclear(&earlier);
+        let known: Vec<(&str, i32)> =
+            now.topics.iter().map(|(name, view)| (name.as_str(), view.partition_count)).collect();
+        assert_eq!(known, [("bills", 2), ("orders", 3)]);
+        assert!(now.lists(&name("new")) && now.lists(&name("orders")) && !now.lists(&name("gone")));
+    }
 
     #[test]
     fn refusals_carry_the_brokers_words() {

@@ -1,6 +1,7 @@
 //! What we ask of a cluster and tell it, outside the data path: its topics and their settings, the positions topic, the
 //! group that shares the slots. Everything here is told what to do; `control` decides.
 
+pub mod access;
 pub mod admin;
 pub mod append;
 pub mod connect;
@@ -12,6 +13,7 @@ pub mod node;
 pub mod plugins_log;
 pub mod positions;
 pub mod positions_topic;
+pub mod recent;
 
 pub use admin::{BrokerRefusal, ClusterAdmin, ClusterView, ConfigEntry, ConfigOrigin, TopicId, TopicView};
 pub use append::{Appender, NewRecord};

@@ -7,6 +7,9 @@ use super::java_regex::{self, Domain};
 /// `topics.exclude` of MirrorMaker 2.
 pub const TOPICS_EXCLUDE_DEFAULT: [&str; 3] = [r".*[\-\.]internal", r".*\.replica", "__.*"];
 
+/// `groups.exclude` of MirrorMaker 2.
+pub const GROUPS_EXCLUDE_DEFAULT: [&str; 3] = ["console-consumer-.*", "connect-.*", "__.*"];
+
 /// `config.properties.exclude` of MirrorMaker 2.
 pub const CONFIG_PROPERTIES_EXCLUDE_DEFAULT: [&str; 6] = [
     r"follower\.replication\.throttled\.replicas",
@@ -66,6 +69,11 @@ impl NameList {
         Self { pattern: "".into(), regex: None, domain: Domain::default() }
     }
 
+    /// The list `.*`.
+    fn everything() -> Self {
+        Self::parse(&[".*"]).unwrap_or_else(|_| Self::nothing())
+    }
+
     /// The expressions, joined.
     pub fn pattern(&self) -> &str {
         &self.pattern
@@ -114,10 +122,31 @@ pub struct TopicFilter {
 }
 
 impl TopicFilter {
+    /// The filter that takes every topic.
+    pub fn everything() -> Self {
+        Self { include: NameList::everything(), exclude: NameList::nothing() }
+    }
+
     /// Whether the lists take the topic; exclusion is the stronger. MirrorMaker 2's own topics, cycles and heartbeats are
     /// another question.
     pub fn accepts(&self, topic: &str) -> Result<bool, Undecided> {
         Ok(self.include.matches(topic)? && !self.exclude.matches(topic)?)
+    }
+}
+
+/// `groups` less `groups.exclude`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupFilter {
+    /// Whose offsets go.
+    pub include: NameList,
+    /// Whose stay, although they are included.
+    pub exclude: NameList,
+}
+
+impl GroupFilter {
+    /// Whether the lists take the group; exclusion is the stronger.
+    pub fn accepts(&self, group: &str) -> Result<bool, Undecided> {
+        Ok(self.include.matches(group)? && !self.exclude.matches(group)?)
     }
 }
 

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::client_config::{AdminClientConfig, ConnectionConfig, SourceClientConfig, TargetClientConfig};
-use super::filter::{PropertyFilter, TopicFilter};
-use super::plugin_config::{PluginConfig, QuarantineConfig};
+use super::filter::{GroupFilter, PropertyFilter, TopicFilter};
+use super::plugin_config::{NAMING_PLUGIN_NAME, OnFault, PluginConfig, QuarantineConfig};
+use super::plugins;
 use crate::names::{ClusterAlias, FlowName};
 
 /// Where a cluster is.
@@ -27,6 +28,8 @@ pub struct FlowConfig {
     pub name: FlowName,
     /// `topics` (default `.*`) less `topics.exclude` (default `.*[\-\.]internal, .*\.replica, __.*`).
     pub topics: TopicFilter,
+    /// `groups` (default `.*`) less `groups.exclude` (default `console-consumer-.*, connect-.*, __.*`).
+    pub groups: GroupFilter,
     /// Who names the topics on the target: `replication.policy.class` or `tidegate.naming.module`.
     pub naming: NamingConfig,
     /// `tidegate.plugins`: every plugin of the flow, in the order in which they are asked.
@@ -115,6 +118,8 @@ pub enum NamingModule {
 /// The naming plugin of a flow.
 #[derive(Clone, PartialEq, Eq)]
 pub struct NamingConfig {
+    /// The file names the module or the class; then no plugin of the list may name topics beside it.
+    pub is_explicit: bool,
     /// `tidegate.naming.module` (a path or `builtin:default-policy`, `builtin:identity-policy`), else
     /// `replication.policy.class`.
     pub module: NamingModule,
@@ -126,6 +131,22 @@ pub struct NamingConfig {
     pub deadline: Duration,
     /// `tidegate.naming.memory.mb`, default 64 MiB: how much memory an instance may have. No Kafka property.
     pub memory_bytes: usize,
+}
+
+impl NamingConfig {
+    /// The same as a plugin, under its reserved name.
+    pub fn as_plugin(&self) -> PluginConfig {
+        PluginConfig {
+            name: NAMING_PLUGIN_NAME.to_owned(),
+            module: plugins::naming_module(&self.module),
+            sha256: None,
+            settings_json: self.settings_json.clone(),
+            topics: TopicFilter::everything(),
+            on_fault: OnFault::Pause,
+            deadline: self.deadline,
+            memory_bytes: self.memory_bytes,
+        }
+    }
 }
 
 /// Without the settings, which may hold a secret.

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use super::clients::{self, milliseconds};
 use super::filter::{
-    CONFIG_PROPERTIES_EXCLUDE_DEFAULT, NameList, PropertyFilter, TOPICS_EXCLUDE_DEFAULT, TopicFilter,
+    CONFIG_PROPERTIES_EXCLUDE_DEFAULT, GROUPS_EXCLUDE_DEFAULT, GroupFilter, NameList, PropertyFilter,
+    TOPICS_EXCLUDE_DEFAULT, TopicFilter,
 };
 use super::flow_config::{FLUSH_INTERVAL_MS_MAX, FlowConfig, GroupConfig, InternalTopics, PositionsConfig};
 use super::layers::{End, FlowReader, Layer};
 use super::naming;
-use super::plugin_config::{QuarantineConfig, QuarantineSide};
+use super::plugins;
 use super::report::Fate;
 use super::settings::Settings;
 use super::values;
@@ -22,19 +23,18 @@ pub(super) fn flow_config(settings: &mut Settings, flow: &FlowName, folder: &Pat
     let mut reader = FlowReader { settings, flow: flow.clone() };
     let (naming, separators) = naming::read(&mut reader, folder);
     let reader = &mut reader;
+    let plugins = plugins::read(reader, folder);
+    let groups = groups(reader);
     FlowConfig {
         name: flow.clone(),
         topics: TopicFilter {
             include: names(reader, "topics", &[".*"]),
             exclude: names(reader, "topics.exclude", &TOPICS_EXCLUDE_DEFAULT),
         },
+        groups,
         naming,
-        plugins: Vec::new(),
-        quarantine: QuarantineConfig {
-            topic: format!("tidegate-quarantine.{}.internal", flow.target),
-            side: QuarantineSide::Source,
-            replication_factor: -1,
-        },
+        plugins,
+        quarantine: plugins::quarantine(reader),
         internal_topics: InternalTopics { separator: separators.internal },
         replication_factor: reader.replication_factor(Layer::Option, "replication.factor", 2),
         refresh_topics: reader.interval("refresh.topics", 600),
@@ -50,6 +50,15 @@ pub(super) fn flow_config(settings: &mut Settings, flow: &FlowName, folder: &Pat
         source_admin: clients::admin_client(reader, End::Source),
         target_admin: clients::admin_client(reader, End::Target),
     }
+}
+
+fn groups(reader: &mut FlowReader<'_>) -> GroupFilter {
+    let filter = GroupFilter {
+        include: names(reader, "groups", &[".*"]),
+        exclude: names(reader, "groups.exclude", &GROUPS_EXCLUDE_DEFAULT),
+    };
+    plugins::judge_groups(reader);
+    filter
 }
 
 fn names(reader: &mut FlowReader<'_>, name: &str, default: &[&str]) -> NameList {

@@ -1,14 +1,15 @@
 //! Gives every key that nobody read its fate: not yet honoured, mapped to something else, without effect here or in
 //! MirrorMaker 2 itself, refused, or unknown.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::flow_config::ClusterConfig;
 use super::key_shape::{self, Scope};
 use super::known::{
-    ADMIN, CONSUMER, FLOW_OPTIONS, GLOBAL, Known, PRODUCER, Plan, SECURITY, TIDEGATE_FLOW, WORKER,
-    WORKER_PREFIXES_AT_TOP, find, is_security,
+    ADMIN, CONSUMER, FLOW_OPTIONS, GLOBAL, Known, PLUGIN_SECTION, PLUGIN_SETTINGS, PLUGINS, PRODUCER, Plan,
+    SECURITY, TIDEGATE_FLOW, WORKER, WORKER_PREFIXES_AT_TOP, find, is_security, plugin_setting,
 };
+use super::plugins;
 use super::process;
 use super::report::Fate;
 use super::secrets::CLIENT_PREFIXES;
@@ -23,6 +24,8 @@ enum Verdict {
     /// Refused with a text that quotes the value.
     RefusedQuoting(String),
     Unknown(String, Option<String>),
+    /// Speaks of a plugin that no flow lists: its name, and the listed one that was most likely meant.
+    Unlisted(String, Option<String>),
 }
 
 /// Judges all keys that are left.
@@ -31,12 +34,23 @@ pub(super) fn judge_the_rest(
     topology: &Topology,
     clusters: &BTreeMap<ClusterAlias, ClusterConfig>,
 ) {
-    let judge = Judge { topology, clusters };
+    let plugins = plugins::listed(settings, &topology.enabled);
+    let judge = Judge { topology, clusters, plugins };
+    let mut unlisted = BTreeSet::new();
     for (key, value) in settings.untouched() {
         match judge.key(&key, &value) {
             Verdict::Judged(fate, note) => settings.judge(&key, fate, note),
             Verdict::Refused(text, closest) => settings.refuse_with(&key, text, closest),
             Verdict::RefusedQuoting(text) => settings.refuse_quoting(&key, text),
+            Verdict::Unlisted(name, closest) => {
+                let text =
+                    format!("no flow lists the plugin \"{name}\" in {PLUGINS}, so nothing is done with it");
+                settings.judge(&key, Fate::Ignored, text.clone());
+                // Once for all keys of a plugin.
+                if unlisted.insert(name) {
+                    settings.warn(&key, text, closest);
+                }
+            }
             Verdict::Unknown(text, closest) => {
                 let suggestion = closest.as_ref().map(|closest| format!("; did you mean {closest:?}?"));
                 settings.judge(&key, Fate::Ignored, format!("{text}{}", suggestion.unwrap_or_default()));
@@ -49,6 +63,8 @@ pub(super) fn judge_the_rest(
 struct Judge<'a> {
     topology: &'a Topology,
     clusters: &'a BTreeMap<ClusterAlias, ClusterConfig>,
+    /// The plugins that enabled flows list.
+    plugins: BTreeSet<String>,
 }
 
 fn ignored(note: impl Into<String>) -> Verdict {
@@ -126,7 +142,7 @@ impl Judge<'_> {
 
     fn top(&self, key: &str, value: &str) -> Verdict {
         if key.starts_with("tidegate.") {
-            return tidegate(key, "", TIDEGATE_FLOW.into_iter().chain(process::keys()));
+            return self.tidegate(key, "", TIDEGATE_FLOW.into_iter().chain(process::keys()));
         }
         if let Some(verdict) = self.top_only(key, value) {
             return verdict;
@@ -300,7 +316,7 @@ impl Judge<'_> {
             });
         }
         if name.starts_with("tidegate.") {
-            return tidegate(name, &format!("{flow}."), TIDEGATE_FLOW.into_iter());
+            return self.tidegate(name, &format!("{flow}."), TIDEGATE_FLOW.into_iter());
         }
         if let Some(known) = find(&[FLOW_OPTIONS], name) {
             return planned(known, value);
@@ -371,15 +387,45 @@ fn is_at_top(key: &str) -> bool {
     [FLOW_OPTIONS, GLOBAL].iter().any(|table| table.iter().any(|known| known.name == key))
 }
 
-/// Tidegate's own keys: a mistyped one stops the start, since nobody else reads them.
-fn tidegate(name: &str, prefix: &str, known: impl Iterator<Item = &'static str> + Clone) -> Verdict {
-    if known.clone().any(|known| known == name) {
-        return ignored("no running flow reads it");
+impl Judge<'_> {
+    /// Tidegate's own keys: a mistyped one stops the start, since nobody else reads them.
+    fn tidegate(
+        &self,
+        name: &str,
+        prefix: &str,
+        known: impl Iterator<Item = &'static str> + Clone,
+    ) -> Verdict {
+        if known.clone().any(|known| known == name) {
+            return ignored("no running flow reads it");
+        }
+        if let Some((plugin, setting)) = plugin_setting(name) {
+            return self.plugin(plugin, setting, prefix);
+        }
+        if !prefix.is_empty() && process::keys().any(|key| key == name) {
+            let text = "is a setting of the process and stands at the top level";
+            return Verdict::Refused(text.into(), Some(name.to_owned()));
+        }
+        let closest = closest(name, known).map(|name| format!("{prefix}{name}"));
+        Verdict::Refused("unknown key of Tidegate".into(), closest)
     }
-    if !prefix.is_empty() && process::keys().any(|key| key == name) {
-        let text = "is a setting of the process and stands at the top level";
-        return Verdict::Refused(text.into(), Some(name.to_owned()));
+
+    /// `tidegate.plugin.NAME.SETTING` that no flow has read.
+    fn plugin(&self, name: &str, setting: &str, prefix: &str) -> Verdict {
+        if !PLUGIN_SETTINGS.contains(&setting) {
+            let text = "unknown key of a plugin";
+            let closest = closest(setting, PLUGIN_SETTINGS.into_iter());
+            return Verdict::Refused(
+                text.into(),
+                closest.map(|setting| format!("{prefix}{PLUGIN_SECTION}{name}.{setting}")),
+            );
+        }
+        if self.plugins.contains(name) {
+            return ignored("no running flow reads it");
+        }
+        let closest = closest(name, self.plugins.iter().map(String::as_str));
+        Verdict::Unlisted(
+            name.to_owned(),
+            closest.map(|name| format!("{prefix}{PLUGIN_SECTION}{name}.{setting}")),
+        )
     }
-    let closest = closest(name, known).map(|name| format!("{prefix}{name}"));
-    Verdict::Refused("unknown key of Tidegate".into(), closest)
 }

@@ -59,6 +59,7 @@ pub(super) fn is_name(name: &str) -> bool {
     tables.iter().any(|table| table.iter().any(is_exact))
         || TIDEGATE_FLOW.contains(&name)
         || process::keys().any(|key| key == name)
+        || plugin_setting(name).is_some_and(|(_, setting)| PLUGIN_SETTINGS.contains(&setting))
         || is_in_family(name)
 }
 
@@ -137,8 +138,45 @@ pub(super) const WORKER_PREFIXES_AT_TOP: [&str; 9] = [
 pub(super) const NAMING_SETTINGS: &str = "tidegate.naming.settings";
 
 /// Tidegate's own keys of a flow, at the top level for every flow.
-pub(super) const TIDEGATE_FLOW: [&str; 4] =
-    ["tidegate.naming.module", NAMING_SETTINGS, "tidegate.naming.deadline.ms", "tidegate.naming.memory.mb"];
+pub(super) const TIDEGATE_FLOW: [&str; 8] = [
+    "tidegate.naming.module",
+    NAMING_SETTINGS,
+    "tidegate.naming.deadline.ms",
+    "tidegate.naming.memory.mb",
+    PLUGINS,
+    "tidegate.quarantine.topic",
+    "tidegate.quarantine.side",
+    "tidegate.quarantine.replication.factor",
+];
+
+/// The list of a flow's plugins.
+pub(super) const PLUGINS: &str = "tidegate.plugins";
+
+/// What stands before a plugin's name in the keys that speak of it.
+pub(super) const PLUGIN_SECTION: &str = "tidegate.plugin.";
+
+/// What may be said of a plugin, behind its name.
+pub(super) const PLUGIN_SETTINGS: [&str; 9] = [
+    "module",
+    "sha256",
+    "settings",
+    "settings.file",
+    "topics",
+    "topics.exclude",
+    "on.fault",
+    "deadline.ms",
+    "memory.mb",
+];
+
+/// The plugin's name and the setting of `tidegate.plugin.NAME.SETTING`.
+pub(super) fn plugin_setting(name: &str) -> Option<(&str, &str)> {
+    name.strip_prefix(PLUGIN_SECTION).map(|behind| behind.split_once('.').unwrap_or((behind, "")))
+}
+
+/// Whether the value of `name` is a plugin's settings, one JSON object whose fields are the plugin's own.
+pub(super) fn is_plugin_settings(name: &str) -> bool {
+    name == NAMING_SETTINGS || plugin_setting(name).is_some_and(|(_, setting)| setting == "settings")
+}
 
 #[cfg(test)]
 mod tests {

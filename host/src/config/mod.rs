@@ -18,6 +18,7 @@ mod known;
 mod layers;
 mod naming;
 pub mod plugin_config;
+mod plugins;
 pub mod problem;
 pub mod process;
 pub mod properties;
@@ -38,7 +39,7 @@ pub use client_config::{
     AdminClientConfig, Compression, ConnectionConfig, Isolation, OffsetReset, SourceClientConfig,
     TargetClientConfig,
 };
-pub use filter::{NameList, PropertyFilter, TopicFilter, Undecided};
+pub use filter::{GroupFilter, NameList, PropertyFilter, TopicFilter, Undecided};
 pub use flow_config::{
     ClusterConfig, FlowConfig, GroupConfig, InternalTopics, NamingConfig, NamingModule, PositionsConfig,
 };

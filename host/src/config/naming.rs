@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::flow_config::{NamingConfig, NamingModule};
 use super::known::NAMING_SETTINGS;
 use super::layers::{FlowReader, Layer};
+use super::plugins::{self, BUILTIN_PLUGINS, existing_file, json_object};
 use super::report::Fate;
 use super::settings::Settings;
 use super::values::{self, closest};
@@ -32,7 +33,11 @@ pub(super) fn read(reader: &mut FlowReader<'_>, folder: &Path) -> (NamingConfig,
     let settings_json = settings_json(reader, &module, &separators.topics);
     let deadline_ms = reader.number(Layer::Option, "tidegate.naming.deadline.ms", 1, 60_000).unwrap_or(50);
     let memory_mib = reader.number(Layer::Option, "tidegate.naming.memory.mb", 1, 4_096).unwrap_or(64);
+    let is_explicit = [POLICY_CLASS, "tidegate.naming.module"]
+        .iter()
+        .any(|name| reader.find(Layer::Option, name).is_some());
     let config = NamingConfig {
+        is_explicit,
         module,
         settings_json,
         deadline: Duration::from_millis(deadline_ms.unsigned_abs()),
@@ -97,27 +102,21 @@ fn own_module(reader: &mut FlowReader<'_>, key: &str, value: &str, folder: &Path
         }
         let closest = closest(name, BUILTINS.iter().map(|(builtin, _)| *builtin));
         let closest = closest.map(|name| format!("builtin:{name}"));
-        let text = "no such built-in plugin; there are builtin:default-policy and builtin:identity-policy";
+        let text = match BUILTIN_PLUGINS.contains(&name) {
+            true => {
+                "stands in tidegate.plugins instead; here are builtin:default-policy and builtin:identity-policy"
+            }
+            false => "no such built-in plugin; there are builtin:default-policy and builtin:identity-policy",
+        };
         reader.settings.refuse_with(key, text, closest);
         return NamingModule::DefaultPolicy;
     }
-    let path = folder.join(value);
-    if value.is_empty() || !path.is_file() {
-        let text = "there is no such file; a relative path starts at the folder of the properties file";
-        reader.settings.refuse(key, text);
-    }
-    NamingModule::File(path)
+    let file = existing_file(reader.settings, key, value, folder);
+    NamingModule::File(file.unwrap_or_else(|| folder.join(value)))
 }
 
 fn settings_json(reader: &mut FlowReader<'_>, module: &NamingModule, separator: &str) -> String {
-    let own = reader.parsed_unquoted(Layer::Option, NAMING_SETTINGS, |value| {
-        match serde_json::from_str::<serde_json::Value>(value) {
-            Ok(serde_json::Value::Object(_)) => Ok(values::trim(value).to_owned()),
-            Ok(_) => Err("wants one JSON object, as in {\"prefix\":\"eu\"}".into()),
-            // The error's own text could quote a secret.
-            Err(error) => Err(format!("is no JSON at character {}; wants one object", error.column())),
-        }
-    });
+    let own = reader.parsed_unquoted(Layer::Option, NAMING_SETTINGS, json_object);
     own.unwrap_or_else(|| match module {
         NamingModule::File(_) => "{}".to_owned(),
         NamingModule::DefaultPolicy | NamingModule::IdentityPolicy => {
@@ -128,6 +127,9 @@ fn settings_json(reader: &mut FlowReader<'_>, module: &NamingModule, separator: 
 
 /// Whether a flow keeps names, without reading it. A module of one's own may do anything and counts as no.
 pub(super) fn keeps_names(settings: &Settings, flow: &FlowName) -> bool {
+    if plugins::lists_identity(settings, flow) {
+        return true;
+    }
     let value = |name: &str| Layer::Option.keys(flow, name).into_iter().find_map(|key| settings.peek(&key));
     match value("tidegate.naming.module") {
         Some(module) => values::trim(module) == "builtin:identity-policy",

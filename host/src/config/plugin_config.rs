@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::Serialize;
+
 use super::filter::TopicFilter;
 
 /// The name that the naming plugin of `replication.policy.class` and `tidegate.naming.module` has; no plugin of the list
@@ -29,7 +31,8 @@ impl fmt::Display for PluginModule {
 }
 
 /// What happens to the one record on which a plugin fails, or which it rejects.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum OnFault {
     /// Its partition stops there until someone decides. Nothing is lost and nothing leaks.
     #[default]
@@ -104,7 +107,8 @@ impl fmt::Debug for PluginConfig {
 }
 
 /// The cluster on which quarantined records are kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum QuarantineSide {
     /// Where they come from, so that nothing crosses that a policy could not judge.
     #[default]

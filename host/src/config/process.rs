@@ -23,7 +23,7 @@ pub enum LogFormat {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessConfig {
     /// `tidegate.http.listen`, default `127.0.0.1:8642`: where health, metrics and the API answer. Always a loopback
-    /// address: others would want a token, and tokens are not yet honoured.
+    /// address unless `tidegate.http.token.file` is set: beyond this machine everything wants the token.
     pub http_listen: SocketAddr,
     /// `tidegate.workers`, default half the processors, at least 1, at most 8: relay threads for each flow. A thread moves
     /// hundreds of MB/s, so more serve many slots with plugins, and each holds its own buffer. In place of `tasks.max`.
@@ -71,6 +71,10 @@ pub struct ProcessOverrides {
     pub stop_timeout_ms: Option<String>,
     /// `--wait-for-mirror-maker`.
     pub wait_for_mirror_maker: Option<String>,
+    /// `--http-token-file`.
+    pub http_token_file: Option<String>,
+    /// `--plugins-watch`.
+    pub plugins_watch: Option<String>,
 }
 
 /// A setting and the name that it has in each layer.
@@ -81,7 +85,7 @@ struct Setting {
     flag: fn(&ProcessOverrides) -> Option<&String>,
 }
 
-const SETTINGS: [Setting; 8] = [
+const SETTINGS: [Setting; 10] = [
     Setting { name: "http.listen", default: "127.0.0.1:8642", flag: |flags| flags.http_listen.as_ref() },
     Setting { name: "workers", default: "", flag: |flags| flags.workers.as_ref() },
     Setting { name: "worker.buffer.mb", default: "16", flag: |flags| flags.worker_buffer_mb.as_ref() },
@@ -94,9 +98,11 @@ const SETTINGS: [Setting; 8] = [
         default: "false",
         flag: |flags| flags.wait_for_mirror_maker.as_ref(),
     },
+    Setting { name: "http.token.file", default: "", flag: |flags| flags.http_token_file.as_ref() },
+    Setting { name: "plugins.watch", default: "false", flag: |flags| flags.plugins_watch.as_ref() },
 ];
 
-const KEYS: [&str; 8] = [
+const KEYS: [&str; 10] = [
     "tidegate.http.listen",
     "tidegate.workers",
     "tidegate.worker.buffer.mb",
@@ -105,20 +111,19 @@ const KEYS: [&str; 8] = [
     "tidegate.start.timeout.ms",
     "tidegate.stop.timeout.ms",
     "tidegate.wait.for.mirror.maker",
+    TOKEN_FILE_KEY,
+    "tidegate.plugins.watch",
 ];
 
-/// Known, since files are written with it in mind, but nothing checks a token yet.
+/// It sounds like a secret and is the place of one.
 pub(super) const TOKEN_FILE_KEY: &str = "tidegate.http.token.file";
-const TOKEN_FILE_VARIABLE: &str = "TIDEGATE_HTTP_TOKEN_FILE";
-const TOKEN_FILE_NOTE: &str =
-    "not yet honoured: no request is asked for a token, and none comes from beyond this machine";
 
 /// What the logs' filter is read from, where logs are started.
 const LOG_VARIABLE: &str = "TIDEGATE_LOG";
 
 /// The settings' keys in the file.
 pub(super) fn keys() -> impl Iterator<Item = &'static str> + Clone {
-    KEYS.into_iter().chain([TOKEN_FILE_KEY])
+    KEYS.into_iter()
 }
 
 const ENVIRONMENT_PREFIX: &str = "TIDEGATE";
@@ -160,23 +165,23 @@ pub(super) fn read(settings: &mut Settings, options: &LoadOptions, folder: &Path
         }
     };
     let mut reader = Reader { settings, options, layers, folder };
-    reader.settings.judge(TOKEN_FILE_KEY, Fate::Ignored, TOKEN_FILE_NOTE);
+    let http_token_file = reader.path("http.token.file");
     ProcessConfig {
-        http_listen: reader.http_listen(),
+        http_listen: reader.http_listen(http_token_file.is_some()),
         workers: reader
             .parsed("workers", |value| values::number(value, 1, 256))
             .map_or_else(default_workers, to_usize),
         worker_buffer_bytes: 1_048_576
             * reader
                 .parsed("worker.buffer.mb", |value| values::number(value, 1, 65_536))
-                .map_or(32, to_usize),
+                .map_or(16, to_usize),
         cache_dir: reader.cache_dir(),
         log_format: reader.parsed("log.format", log_format).unwrap_or(LogFormat::Text),
         start_timeout: reader.milliseconds("start.timeout.ms"),
         stop_timeout: reader.milliseconds("stop.timeout.ms"),
         wait_for_mirror_maker: reader.parsed("wait.for.mirror.maker", values::boolean).unwrap_or(false),
-        http_token_file: None,
-        plugins_watch: false,
+        http_token_file,
+        plugins_watch: reader.parsed("plugins.watch", values::boolean).unwrap_or(false),
     }
 }
 
@@ -206,15 +211,8 @@ fn layers(settings: &Settings, options: &LoadOptions) -> Result<config::Config, 
 
 /// Kubernetes sets variables of this prefix for a service called `tidegate`: strange ones are told, not refused.
 fn warn_of_unknown_variables(settings: &mut Settings, options: &LoadOptions) {
-    if options.environment.contains_key(TOKEN_FILE_VARIABLE) {
-        let key = Some(TOKEN_FILE_VARIABLE.to_owned());
-        settings.warnings.push(Problem { key, ..Problem::of_file(TOKEN_FILE_NOTE) });
-    }
-    let known: Vec<String> = SETTINGS
-        .iter()
-        .map(|setting| variable(setting.name))
-        .chain([TOKEN_FILE_VARIABLE.to_owned(), LOG_VARIABLE.to_owned()])
-        .collect();
+    let known: Vec<String> =
+        SETTINGS.iter().map(|setting| variable(setting.name)).chain([LOG_VARIABLE.to_owned()]).collect();
     let prefix = format!("{ENVIRONMENT_PREFIX}_");
     let is_unknown = |name: &&String| name.starts_with(&prefix) && !known.contains(name);
     for name in options.environment.keys().filter(is_unknown) {
@@ -292,7 +290,7 @@ impl Reader<'_> {
         Some(if self.origin(name) == Origin::File { self.folder.join(path) } else { path })
     }
 
-    fn http_listen(&mut self) -> SocketAddr {
+    fn http_listen(&mut self, has_token: bool) -> SocketAddr {
         const NAME: &str = "http.listen";
         let parse = |value: &str| {
             let address: Result<SocketAddr, _> = values::trim(value).parse();
@@ -300,9 +298,9 @@ impl Reader<'_> {
         };
         let default = SocketAddr::from(([127, 0, 0, 1], 8642));
         let address = self.parsed(NAME, parse).unwrap_or(default);
-        if !address.ip().is_loopback() {
-            let text = "answers beyond this machine want a token, and tokens are not yet honoured; listen on 127.0.0.1, and let \
-                        a proxy that asks who is there answer others";
+        if !address.ip().is_loopback() && !has_token {
+            let text = "whoever asks from beyond this machine must show a token; name its file with tidegate.http.token.file, or \
+                        listen on 127.0.0.1";
             self.refuse(NAME, &address.to_string(), text.to_owned());
         }
         address

@@ -84,7 +84,9 @@ pub(super) fn holds_user_information(value: &str) -> bool {
 
 /// The value as it may be printed, when the key lets it.
 pub(super) fn printable(is_secret: bool, key: &str, value: &str) -> String {
-    let is_settings = key == known::NAMING_SETTINGS || key.ends_with(&format!(".{}", known::NAMING_SETTINGS));
+    // An alias may hold anything, so the key is looked at from its own first word on.
+    let own = key.find("tidegate.").map_or(key, |at| &key[at..]);
+    let is_settings = known::is_plugin_settings(own);
     match is_secret {
         _ if is_settings => HIDDEN_OBJECT.to_owned(),
         true => HIDDEN.to_owned(),
@@ -133,6 +135,10 @@ mod tests {
             ("tidegate.naming.deadline.ms", "5", false),
             ("tidegate.naming.pass", "x", true),
             ("tidegate.http.token.file", "/run/token", false),
+            ("tidegate.plugin.mask.module", "mask.wasm", false),
+            ("A->B.tidegate.plugin.mask.settings.file", "mask.json", false),
+            ("tidegate.plugin.mask.modul", "x", true),
+            ("tidegate.plugin.mask.pass", "x", true),
             ("A->B.topics", "password-resets", false),
             ("inter.worker.key.size", "1", false),
             ("source.consumer.fetch.min.bytes", "1", false),
@@ -146,6 +152,7 @@ mod tests {
         for value in ["{\"separator\":\".\"}", "{\"pin\":\"hunter2\"}", "hunter2"] {
             assert_eq!(printable(false, "tidegate.naming.settings", value), "{…}");
             assert_eq!(printable(false, "A->B.tidegate.naming.settings", value), "{…}");
+            assert_eq!(printable(false, "A->B.tidegate.plugin.mask.settings", value), "{…}");
         }
     }
 }

@@ -53,6 +53,7 @@ fn warnings_of(extra: &str) -> Vec<String> {
 }
 
 mod fates;
+mod plugins;
 mod precedence;
 mod problems;
 mod readers;

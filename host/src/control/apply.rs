@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::plan::{Action, Plan};
 use crate::cluster::creation::{CREATED_TOPICS_COUNT_MAX, Outcomes};
 use crate::cluster::{BrokerRefusal, ClusterAdmin, NewTopic, Outcome};
-use crate::config::FlowConfig;
+use crate::config::{FlowConfig, QuarantineSide};
 use crate::names::TopicName;
 
 /// What came of one action.
@@ -21,15 +21,30 @@ pub struct ActionResult {
     pub result: Result<Outcome, String>,
 }
 
-/// Does the plan's actions on `target`.
-pub async fn apply(target: &ClusterAdmin, flow: &FlowConfig, plan: &Plan) -> Vec<ActionResult> {
+/// Does the plan's actions: on `target`, but for the quarantine topic, which may be the source's.
+pub async fn apply(
+    source: &ClusterAdmin,
+    target: &ClusterAdmin,
+    flow: &FlowConfig,
+    plan: &Plan,
+) -> Vec<ActionResult> {
     let mut results = Vec::new();
     for action in &plan.actions {
-        if let Action::CreatePositionsTopic { .. } = action {
-            let made = target.ensure_positions_topic(&flow.positions).await;
-            let result = made.map(|_| Outcome::Done).map_err(|error| words(&error.into()));
-            results.push(ActionResult { action: action.clone(), result });
-        }
+        let result = match action {
+            Action::CreatePositionsTopic { .. } => {
+                let made = target.ensure_positions_topic(&flow.positions).await;
+                made.map(|_| Outcome::Done).map_err(|error| words(&error.into()))
+            }
+            Action::CreateQuarantineTopic { topic, side, replication_factor } => {
+                let cluster = match side {
+                    QuarantineSide::Source => source,
+                    QuarantineSide::Target => target,
+                };
+                create_quarantine_topic(cluster, *side, topic, *replication_factor).await
+            }
+            Action::CreateTopic { .. } | Action::AddPartitions { .. } => continue,
+        };
+        results.push(ActionResult { action: action.clone(), result });
     }
     let creations: Vec<&Action> =
         plan.actions.iter().filter(|action| matches!(action, Action::CreateTopic { .. })).collect();
@@ -46,6 +61,46 @@ pub async fn apply(target: &ClusterAdmin, flow: &FlowConfig, plan: &Plan) -> Vec
         results.extend(results_of(some, outcomes, target));
     }
     results
+}
+
+/// A quarantined record is one that some topic of the source took, as large as that may be, and some headers; a broker reads
+/// no request of more than 100 MiB (`socket.request.max.bytes`).
+const QUARANTINED_BYTES_MAX: usize = 64 * 1_048_576;
+
+/// Records stay until somebody has looked at them.
+async fn create_quarantine_topic(
+    cluster: &ClusterAdmin,
+    side: QuarantineSide,
+    topic: &TopicName,
+    replication_factor: i16,
+) -> Result<Outcome, String> {
+    let config = |name: &str, value: String| (name.to_owned(), value);
+    let wish = NewTopic {
+        name: topic.clone(),
+        partition_count: 1,
+        replication_factor,
+        configs: vec![
+            config("cleanup.policy", "delete".to_owned()),
+            config("retention.ms", "-1".to_owned()),
+            config("max.message.bytes", QUARANTINED_BYTES_MAX.to_string()),
+        ],
+    };
+    let failed = |why: String, remedy: &str| {
+        format!(
+            "could not create quarantine topic \"{topic}\" on {side} \"{}\": {why}; {remedy}; until it is there, a partition with \
+             a record for it waits",
+            cluster.alias()
+        )
+    };
+    let mut outcomes = cluster.create_topics(&[wish]).await.map_err(|error| words(&error))?;
+    match outcomes.remove(topic) {
+        Some(Ok(outcome)) => Ok(outcome),
+        Some(Err(refusal)) if refusal.error == ResponseError::InvalidReplicationFactor => {
+            Err(failed(refusal.to_string(), "set tidegate.quarantine.replication.factor"))
+        }
+        Some(Err(refusal)) => Err(failed(refusal.to_string(), remedy(refusal.error))),
+        None => Err(failed("no answer".to_owned(), "it is tried again at the next refresh")),
+    }
 }
 
 fn new_topic(action: &Action) -> Option<NewTopic> {

@@ -107,5 +107,6 @@ pub(super) fn cluster(id: &str, topics: &[(&str, i32, u8)]) -> ClusterView {
         cluster_id: Some(id.to_owned()),
         broker_count: 1,
         topics: topics.iter().map(view).collect(),
+        ..ClusterView::default()
     }
 }

@@ -32,7 +32,7 @@ impl Pace {
     /// How long to wait behind a round with this plan; None: for ever.
     pub fn next(&mut self, plan: &Plan) -> Option<Duration> {
         // A plugin that failed (a machine that stood still is enough) may answer when it is asked again.
-        if plan.actions.is_empty() && !plan.has_plugin_fault() {
+        if plan.actions.is_empty() && !plan.has_plugin_fault() && plan.unclear.is_empty() {
             self.soon_rounds_count = 0;
             return self.refresh;
         }
@@ -77,6 +77,10 @@ mod tests {
             events: Vec::new(),
             topic_map: TopicMap::default(),
             ready: BTreeMap::new(),
+            unclear: Vec::new(),
+            left_out: Vec::new(),
+            selection_fault: None,
+            preview: None,
         }
     }
 

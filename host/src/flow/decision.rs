@@ -43,7 +43,7 @@ impl Kind {
 /// One generation of a flow's plugins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Decision {
-    form: u32,
+    pub(super) form: u32,
     /// `source->target`.
     pub(super) flow: String,
     /// Its number. Of two decisions of one number the later in the log holds.

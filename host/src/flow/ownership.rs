@@ -143,6 +143,11 @@ impl Ownership {
         }
     }
 
+    /// Partitions that are copied, here or on another node, and what their topics are called on the target.
+    pub(super) fn ready(&self) -> &BTreeMap<SourcePartition, TopicName> {
+        &self.ready
+    }
+
     /// Partitions that can be handed out now; they count as given then.
     pub(super) fn hand_out(&mut self) -> Vec<Handout> {
         let mut handouts = Vec::new();

@@ -4,26 +4,30 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use tidegate_wire::batch::Codec;
 use tidegate_wire::client::{Client, Isolation as WireIsolation};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
+use super::book::Book;
 use super::failure::{FlowFailure, Setback};
+use super::first::{blocking, first, load_file};
 use super::patience::{Patience, RETRY_MS};
+use super::policies::{Loader, Ready};
+use super::swap::Policies;
+use super::tail::{follow, read_all};
 use crate::cluster::{
-    ClusterAdmin, Membership, MembershipEvent, MembershipOptions, NodeIdentity, PositionsTopic,
-    client_options,
+    ClusterAdmin, LogReader, Membership, MembershipEvent, MembershipOptions, NodeIdentity, PluginsLog,
+    PositionsTopic, client_options,
 };
 use crate::config::{
     AdminClientConfig, ClusterConfig, Compression, Config, FlowConfig, Isolation, PositionsConfig,
     ProcessConfig,
 };
-use crate::control::{Naming, Plan, Round};
+use crate::control::{Plan, Round};
 use crate::names::{ClusterAlias, FlowName, TopicName};
-use crate::plugin::Engine;
+use crate::plugin::{Chain, Engine};
 use crate::relay::WorkerSettings;
 use crate::serve::orders::Orders;
 use crate::status::Registry;
@@ -56,6 +60,7 @@ pub struct FlowSetting {
 
 /// A flow that has reached both clusters.
 pub(super) struct Started {
+    pub(super) source: ClusterAdmin,
     pub(super) target: ClusterAdmin,
     pub(super) slot_count: i32,
     pub(super) positions_topic: TopicName,
@@ -63,15 +68,27 @@ pub(super) struct Started {
     pub(super) events: mpsc::Receiver<MembershipEvent>,
 }
 
-/// Reaches both clusters, loads the plugin, makes the positions topic and begins to join the group.
-pub(super) async fn start(setting: &FlowSetting) -> Result<(Started, Box<Round>), FlowFailure> {
+/// A flow that can begin to run.
+pub(super) struct Begun {
+    pub(super) started: Started,
+    pub(super) round: Box<Round>,
+    pub(super) policies: Policies,
+    /// One for each worker, to be handed out before anything else.
+    pub(super) chains: Vec<Chain>,
+    /// The generation is to be written down.
+    pub(super) must_write: bool,
+}
+
+/// Reaches both clusters, loads the plugins, makes the positions topic and begins to join the group.
+pub(super) async fn start(setting: &FlowSetting) -> Result<Begun, FlowFailure> {
     let flow = &setting.flow;
     let name = flow.name.clone();
     let patience = Patience::new(&name, setting.process.start_timeout);
-    let naming = load_naming(flow, &setting.clusters, setting.reverse_is_enabled, &setting.engine);
+    let loader = setting.loader();
+    let file = load_file(&loader);
     let clusters = async {
         let (source, target) = connect(flow, &setting.clusters, setting.process.start_timeout).await?;
-        // Early, while the plugin is being compiled, so that the wait below is short.
+        // Early, while plugins are being compiled, so that the wait below is short.
         let is_one_cluster = source.client().metadata().cluster_id == target.client().metadata().cluster_id;
         let early = match is_one_cluster {
             // Whether anything may be made is decided by the first look.
@@ -80,9 +97,17 @@ pub(super) async fn start(setting: &FlowSetting) -> Result<(Started, Box<Round>)
         };
         Ok((source, target, early, Instant::now()))
     };
-    let (naming, clusters) = tokio::join!(naming, clusters);
+    let (file, clusters) = tokio::join!(file, clusters);
     let (source, target, early, ensured_at) = clusters?;
-    let mut round = Box::new(Round::new(flow.clone(), source.clone(), target.clone(), naming?));
+    let file = file.map_err(FlowFailure::Plugin)?;
+    let (book, reader) = read_book(&target, &name, &patience).await?;
+    let first = first(&loader, file, &book, &target, setting.node.id()).await.map_err(FlowFailure::Plugin)?;
+    let must_write = first.must_write;
+    let records = follow(target.clone(), name.clone(), reader);
+    let log = PluginsLog::new(&target, &name.source, flow.positions.replication_factor);
+    let (policies, ready) = Policies::new(loader, first, book, log, records);
+    let Ready { chains, policies: hooks, .. } = ready;
+    let mut round = Box::new(Round::new(flow.clone(), source.clone(), target.clone(), hooks));
     refuse_same_cluster(&mut round, &patience).await?;
     let PositionsTopic { slot_count, is_new } = match early {
         Some(topic) => topic,
@@ -103,15 +128,48 @@ pub(super) async fn start(setting: &FlowSetting) -> Result<(Started, Box<Round>)
     };
     let (membership, events) = Membership::start(options, target.client().clone());
     info!(flow = %name, slots = slot_count, "flow starts");
-    Ok((Started { target, slot_count, positions_topic, membership, events }, round))
+    let started = Started { source, target, slot_count, positions_topic, membership, events };
+    Ok(Begun { started, round, policies, chains, must_write })
+}
+
+/// What was decided about the flow's plugins, and where to read on.
+async fn read_book(
+    target: &ClusterAdmin,
+    flow: &FlowName,
+    patience: &Patience,
+) -> Result<(Book, Option<LogReader>), FlowFailure> {
+    loop {
+        let mut book = Book::new(flow);
+        let read = read_all(target, flow, |record| {
+            book.take(record);
+        });
+        match read.await {
+            Ok(reader) => return Ok((book, reader)),
+            Err(problem) => patience.again(Setback::Again(problem)).await?,
+        }
+    }
 }
 
 /// What `tidegate plan` shows of one flow: looks and plans, changes nothing.
 pub async fn look_once(flow: &FlowConfig, config: &Config, engine: &Engine) -> Result<Plan, FlowFailure> {
     let patience = Patience::new(&flow.name, config.process.start_timeout);
     let (source, target) = connect(flow, &config.clusters, config.process.start_timeout).await?;
-    let naming = load_naming(flow, &config.clusters, has_way_back(config, &flow.name), engine).await?;
-    look(&mut Round::new(flow.clone(), source, target, naming), &patience).await
+    let loader = Loader {
+        engine: engine.clone(),
+        flow: Arc::new(flow.clone()),
+        aliases: config.clusters.keys().cloned().collect(),
+        reverse_is_enabled: has_way_back(config, &flow.name),
+        worker_count: 1,
+    };
+    let file = load_file(&loader).await.map_err(FlowFailure::Plugin)?;
+    let ready = blocking(move || loader.ready(1, file)).await.map_err(FlowFailure::Plugin)?;
+    let mut round = Round::new(flow.clone(), source, target, ready.policies);
+    loop {
+        match round.observe_and_preview().await {
+            Ok(plan) => return Ok(plan),
+            Err(problem) => patience.again(problem).await?,
+        }
+    }
 }
 
 /// Whether enabled flows of the file, served here or elsewhere, lead from `flow`'s target back to its source, over
@@ -170,20 +228,6 @@ async fn ensure_positions_topic(
     }
 }
 
-async fn load_naming(
-    flow: &FlowConfig,
-    clusters: &BTreeMap<ClusterAlias, ClusterConfig>,
-    reverse_is_enabled: bool,
-    engine: &Engine,
-) -> Result<Naming, FlowFailure> {
-    let (flow, engine) = (flow.clone(), engine.clone());
-    let aliases: Vec<ClusterAlias> = clusters.keys().cloned().collect();
-    // Compiling takes tens of milliseconds of a core.
-    let load = move || Naming::load(&engine, &flow, &aliases, reverse_is_enabled);
-    let loaded = tokio::task::spawn_blocking(load).await.context("loading the naming plugin was interrupted");
-    loaded.map_err(FlowFailure::Internal)?.map_err(FlowFailure::Plugin)
-}
-
 /// Reaches both clusters, trying again until `within` has passed.
 async fn connect(
     flow: &FlowConfig,
@@ -240,6 +284,16 @@ fn servers<'a>(clusters: &'a BTreeMap<ClusterAlias, ClusterConfig>, alias: &Clus
 }
 
 impl FlowSetting {
+    fn loader(&self) -> Loader {
+        Loader {
+            engine: self.engine.clone(),
+            flow: Arc::new(self.flow.clone()),
+            aliases: self.clusters.keys().cloned().collect(),
+            reverse_is_enabled: self.reverse_is_enabled,
+            worker_count: self.process.workers,
+        }
+    }
+
     /// The settings of a relay worker of this flow.
     pub(super) fn worker_settings(&self, started: &Started) -> WorkerSettings {
         let flow = &self.flow;

@@ -12,7 +12,7 @@ use super::ownership::{Handout, Ownership};
 use crate::names::{FlowName, Slot, SourcePartition};
 use crate::plugin::Chain;
 use crate::relay::{Command, LaneStart, Worker, WorkerSettings};
-use crate::status::{FlowStats, PartitionStats};
+use crate::status::{Changeover, FlowStats, PartitionStats};
 
 /// The flow's workers.
 pub(super) struct Workers {
@@ -34,24 +34,23 @@ impl LettingGo {
 }
 
 impl Workers {
-    /// Starts `count` workers.
+    /// Starts a worker for each chain, which is the first that it is handed: without one a worker sends nothing.
     pub(super) fn spawn(
-        count: usize,
         settings: &WorkerSettings,
         stats: &Arc<FlowStats>,
+        chains: Vec<Chain>,
     ) -> anyhow::Result<Self> {
-        let count = count.max(1);
+        let count = chains.len();
         let (signal, ended) = mpsc::channel(count);
         let spawn = |number| {
             Worker::spawn(number, settings.clone(), Arc::clone(stats), signal.clone())
                 .context("could not start a relay worker")
         };
         let workers = (0..count).map(spawn).collect::<anyhow::Result<Vec<_>>>()?;
-        for worker in &workers {
-            // Without a chain a worker sends nothing; this one edits nothing.
+        for (worker, chain) in workers.iter().zip(chains) {
             let (taken, _nobody_asks) = oneshot::channel();
-            let chain = Box::new(Chain::of(0, Vec::new()).context("could not start an empty chain")?);
-            let _room_is_there = worker.commands.try_send(Command::TakeChain { chain, taken });
+            let order = Command::TakeChain { chain: Box::new(chain), taken };
+            worker.commands.try_send(order).ok().context("a relay worker ended at once")?;
         }
         Ok(Self { flow: settings.flow.clone(), workers, ended })
     }
@@ -74,6 +73,34 @@ impl Workers {
             info!(flow = %self.flow, worker, partitions = starts.len(), "partitions handed to a worker");
             self.command(worker, Command::Add(starts)).await;
         }
+    }
+
+    /// Hands each worker its chain of a new generation.
+    pub(super) async fn take_chains(
+        &self,
+        chains: Vec<Chain>,
+    ) -> Vec<oneshot::Receiver<Vec<(SourcePartition, Changeover)>>> {
+        let mut answers = Vec::new();
+        for (worker, chain) in chains.into_iter().enumerate() {
+            let (taken, answer) = oneshot::channel();
+            self.command(worker, Command::TakeChain { chain: Box::new(chain), taken }).await;
+            answers.push(answer);
+        }
+        answers
+    }
+
+    /// Lets partitions go on that a plugin stopped; all when none are named.
+    pub(super) async fn resume(
+        &self,
+        partitions: Option<Vec<SourcePartition>>,
+    ) -> Vec<oneshot::Receiver<Vec<SourcePartition>>> {
+        let mut answers = Vec::new();
+        for worker in 0..self.workers.len() {
+            let (done, answer) = oneshot::channel();
+            self.command(worker, Command::Resume { partitions: partitions.clone(), done }).await;
+            answers.push(answer);
+        }
+        answers
     }
 
     /// Has all workers look at the source's topics again.

@@ -4,6 +4,7 @@
 //! records or about 256 KiB. What happens when it fails is in `search`.
 
 use std::collections::HashMap;
+use std::fmt;
 
 use crate::names::{SourceOffset, TopicName};
 use crate::record::RecordSet;
@@ -130,6 +131,14 @@ impl Chain {
         }
         let applying = self.stages.iter().map(|stage| stage.plugin.applies_to(topic)).collect();
         self.known_topics.insert(topic.clone(), applying);
+    }
+}
+
+impl fmt::Debug for Chain {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plugins: Vec<&str> = self.stages.iter().map(|stage| stage.plugin.name.as_str()).collect();
+        let mut text = formatter.debug_struct("Chain");
+        text.field("generation", &self.generation).field("plugins", &plugins).finish_non_exhaustive()
     }
 }
 

@@ -48,7 +48,7 @@ impl ComponentBuild {
             .args(packages.iter().flat_map(|package| ["--package", package]))
             // The linker that makes components; it is part of the toolchain.
             .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", "wasm-component-ld")
-            // Small, because it is compiled again at each start of the host.
+            // Small: it lies in the binary, is compiled when a cache has not seen it, and travels to other nodes.
             .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "s")
             .env("CARGO_PROFILE_RELEASE_LTO", "fat")
             .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1")

@@ -1,6 +1,6 @@
 //! What a plugin answered, checked word by word before any of it is done. Nothing of an answer with a wrong word is applied.
 
-use crate::record::{AnswerBytes, Editor, RecordNow, RecordSet};
+use crate::record::{Editor, RecordNow, RecordSet};
 
 use super::records::{Answer, EDIT_WORDS, NONE_LENGTH};
 
@@ -360,6 +360,3 @@ impl RecordCheck {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,17 +1,19 @@
-//! The engine that all plugins of a process share: wasmtime's settings, what a plugin may import, the ticker, and
-//! the modules that were compiled in this process and are still in use (nothing is kept on disk).
+//! The engine that all plugins of a process share: wasmtime's settings, what a plugin may import, the ticker, and the
+//! compiled modules: those that are in use, and behind them the folder of the cache.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use anyhow::Context;
 use wasmtime::Config;
-use wasmtime::component::{HasSelf, Linker};
+use wasmtime::component::{Component, HasSelf, Linker};
 
+use super::cache::ModuleCache;
 use super::contract::host;
 use super::instance::State;
-use super::load::Compiled;
+use super::load::{Compiled, LoadError};
 use super::ticker::{Running, Ticker};
 
 /// Makes instances of plugins. Clones share everything; the last one to go ends the ticker's thread.
@@ -24,16 +26,17 @@ struct Shared {
     wasmtime: wasmtime::Engine,
     linker: Linker<State>,
     ticker: Ticker,
-    /// By digest. Weak: a module goes when its last plugin goes.
-    compiled: Mutex<HashMap<String, Weak<Compiled>>>,
+    /// By digest. Weak: a module goes when its last plugin goes. Each has a lock of its own, so that two flows that want
+    /// the same module wait for one compilation, and those that want another don't.
+    compiled: Mutex<HashMap<String, Arc<Mutex<Weak<Compiled>>>>>,
+    cache: Option<ModuleCache>,
+    compile_count: AtomicU64,
 }
 
 impl Engine {
-    /// Starts the engine and its ticker.
-    ///
-    /// `cache_dir` is meant for compiled modules. It is not used yet: wasmtime loads compiled code by an `unsafe`
-    /// function only, so modules are compiled at each start (tens of milliseconds for small ones).
-    pub fn new(_cache_dir: Option<PathBuf>) -> anyhow::Result<Self> {
+    /// Starts the engine and its ticker. Compiled modules are kept in `<cache_dir>/modules`; without one, or when it can't
+    /// be used (which is logged), modules are compiled at each start: 1 ms a KB.
+    pub fn new(cache_dir: Option<PathBuf>) -> anyhow::Result<Self> {
         let wasmtime = wasmtime::Engine::new(&config())
             .map_err(anyhow::Error::from)
             .context("could not start the WebAssembly engine")?;
@@ -42,7 +45,21 @@ impl Engine {
             .map_err(anyhow::Error::from)
             .context("could not offer the host's functions to plugins")?;
         let ticker = Ticker::start(wasmtime.clone())?;
-        Ok(Self { shared: Arc::new(Shared { wasmtime, linker, ticker, compiled: Mutex::default() }) })
+        let cache = cache_dir.and_then(|folder| ModuleCache::open(&wasmtime, &folder));
+        let shared = Shared {
+            wasmtime,
+            linker,
+            ticker,
+            compiled: Mutex::default(),
+            cache,
+            compile_count: AtomicU64::new(0),
+        };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// How many modules were compiled, not loaded from the cache, since the engine started.
+    pub fn compile_count(&self) -> u64 {
+        self.shared.compile_count.load(Ordering::Relaxed)
     }
 
     pub(super) fn wasmtime(&self) -> &wasmtime::Engine {
@@ -58,25 +75,63 @@ impl Engine {
         self.shared.ticker.run()
     }
 
-    pub(super) fn compiled(&self, digest: &str) -> Option<Arc<Compiled>> {
-        self.shared.compiled.lock().unwrap_or_else(PoisonError::into_inner).get(digest)?.upgrade()
+    /// The module in use with this digest, or what `make` makes, kept for as long as someone uses it.
+    pub(super) fn compiled(
+        &self,
+        digest: &str,
+        make: impl FnOnce() -> Result<Compiled, LoadError>,
+    ) -> Result<Arc<Compiled>, LoadError> {
+        let slot = self.slot(digest);
+        let mut kept = lock(&slot);
+        if let Some(compiled) = kept.upgrade() {
+            return Ok(compiled);
+        }
+        let compiled = Arc::new(make()?);
+        *kept = Arc::downgrade(&compiled);
+        Ok(compiled)
     }
 
-    /// Keeps `compiled` for as long as someone uses it. If another thread was quicker with the same bytes, gives that
-    /// one's, so that there is one.
-    pub(super) fn keep_compiled(&self, digest: &str, compiled: Compiled) -> Arc<Compiled> {
-        let mut modules = self.shared.compiled.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(earlier) = modules.get(digest).and_then(Weak::upgrade) {
-            return earlier;
+    /// From the cache, else compiled on this thread and put there.
+    pub(super) fn component(&self, digest: &str, bytes: &[u8]) -> wasmtime::Result<Component> {
+        let engine = &self.shared.wasmtime;
+        let Some(cache) = &self.shared.cache else { return self.compile(bytes) };
+        if let Some(component) = cache.load(engine, digest) {
+            return Ok(component);
         }
-        let compiled = Arc::new(compiled);
-        modules.retain(|_, module| module.strong_count() > 0);
-        modules.insert(digest.to_owned(), Arc::downgrade(&compiled));
-        compiled
+        let code = engine.precompile_component(bytes)?;
+        match cache.keep(engine, digest, &code) {
+            Ok(component) => {
+                self.shared.compile_count.fetch_add(1, Ordering::Relaxed);
+                Ok(component)
+            }
+            Err(error) => {
+                tracing::warn!(digest, %error, "a compiled module can't be kept, it is compiled at each start");
+                self.compile(bytes)
+            }
+        }
+    }
+
+    fn compile(&self, bytes: &[u8]) -> wasmtime::Result<Component> {
+        self.shared.compile_count.fetch_add(1, Ordering::Relaxed);
+        Component::new(&self.shared.wasmtime, bytes)
+    }
+
+    /// Modules that nobody uses and nobody is about to make leave the table.
+    fn slot(&self, digest: &str) -> Arc<Mutex<Weak<Compiled>>> {
+        let mut slots = lock(&self.shared.compiled);
+        slots.retain(|kept, slot| {
+            kept == digest || Arc::strong_count(slot) > 1 || lock(slot).strong_count() > 0
+        });
+        Arc::clone(slots.entry(digest.to_owned()).or_default())
     }
 }
 
-/// What is not set here stays off by the features that wasmtime is built with: WASI, threads, garbage collection.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What is not set here stays off by the features that wasmtime is built with: WASI, threads, garbage collection, and
+/// compiling on several threads, which would take processors from the workers at a swap.
 fn config() -> Config {
     let mut config = Config::new();
     config.epoch_interruption(true);

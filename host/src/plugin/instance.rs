@@ -16,6 +16,8 @@ use super::journal::{Journal, one_line};
 use super::limits::{Limiter, Limits};
 use super::load::{CompiledModule, LoadError, SettingsProblem, misfit};
 
+/// What one call may hand over at most, both ways counted alone, whatever its lists claim: many may point at the same bytes.
+const ANSWER_BYTES_MAX: usize = 128 * 1024 * 1024;
 /// More problems than an operator reads at once.
 pub(super) const PROBLEM_COUNT_MAX: usize = 50;
 
@@ -188,6 +190,7 @@ impl Instance {
         let mut store = Store::new(module.engine.wasmtime(), state);
         store.limiter(|state| &mut state.limiter);
         store.epoch_deadline_trap();
+        store.set_hostcall_fuel(ANSWER_BYTES_MAX);
         let pre = &module.compiled.pre;
         let instance = {
             let _clock = module.engine.run_clock();

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
-use wasmtime::component::{Component, InstancePre};
+use wasmtime::component::InstancePre;
 
 use super::builtin;
 use super::engine::Engine;
@@ -93,7 +93,10 @@ pub enum LoadError {
     #[error("plugin {module} does not compile: {message}")]
     Compile { module: String, message: String },
     /// Its names are right, its types are not.
-    #[error("plugin {module} does not fit tidegate:plugin@0.1: {message}; build it with tidegate-plugin 0.1")]
+    #[error(
+        "plugin {module} does not fit tidegate:plugin@0.1: {message}; build it with tidegate-plugin 0.1.0 or run a later \
+         tidegate"
+    )]
     Misfit { module: String, message: String },
     /// The settings are no JSON object.
     #[error("the settings of plugin {module} must be one JSON object: {message}")]
@@ -165,10 +168,7 @@ impl CompiledModule {
 
     pub(super) fn compile(engine: &Engine, module: &str, bytes: &[u8]) -> Result<Self, LoadError> {
         let digest = digest(bytes);
-        let compiled = match engine.compiled(&digest) {
-            Some(compiled) => compiled,
-            None => engine.keep_compiled(&digest, compile(engine, module, &digest, bytes)?),
-        };
+        let compiled = engine.compiled(&digest, || compile(engine, module, &digest, bytes))?;
         Ok(Self { engine: engine.clone(), name: module.into(), compiled })
     }
 
@@ -228,7 +228,7 @@ fn compile(engine: &Engine, module: &str, digest: &str, bytes: &[u8]) -> Result<
         });
     }
     require(&boundary, module, Interface::Lifecycle)?;
-    let component = Component::new(engine.wasmtime(), bytes).map_err(|error| LoadError::Compile {
+    let component = engine.component(digest, bytes).map_err(|error| LoadError::Compile {
         module: module.to_owned(),
         message: one_line(&format!("{error:#}")),
     })?;
@@ -240,7 +240,7 @@ pub(super) fn misfit(module: &str, error: &wasmtime::Error) -> LoadError {
     LoadError::Misfit { module: module.to_owned(), message: one_line(&format!("{error:#}")) }
 }
 
-fn no_component(module: &str, reason: NoComponent) -> LoadError {
+pub(super) fn no_component(module: &str, reason: NoComponent) -> LoadError {
     let module = module.to_owned();
     match reason {
         NoComponent::CoreModule => LoadError::CoreModule { module },
@@ -256,6 +256,6 @@ fn require(boundary: &Boundary, module: &str, interface: Interface) -> Result<()
     Err(LoadError::MissingExport { module: module.to_owned(), wanted: interface.name(), offered_list })
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -66,7 +66,7 @@ impl Hooks {
             (self.acl_mapping, Interface::AclMapping),
             (self.records, Interface::Records),
         ];
-        all.into_iter().filter_map(|(has, interface)| has.then(|| interface.name())).collect()
+        all.into_iter().filter(|(has, _)| *has).map(|(_, interface)| interface.name()).collect()
     }
 }
 

@@ -11,12 +11,15 @@
 
 mod acl;
 mod acl_width;
+mod anatomy;
 mod builtin;
+mod cache;
 mod chain;
 mod contract;
 mod edits;
 mod engine;
 mod fault;
+mod generation;
 mod inspect;
 mod instance;
 mod journal;
@@ -36,12 +39,14 @@ pub mod trial;
 
 pub use acl::{AclPlugin, AclRule, Pattern, Permission, ResourceKind};
 pub use acl_width::{Widening, is_never_wider, widenings};
+pub use anatomy::{Anatomy, describe};
 pub use builtin::names as builtin_names;
 pub use chain::{
     Chain, ChainPlugin, Condemned, Edited, FAULTED_CALL_COUNT_MAX, FAULTED_CALL_COUNT_MIN, Place,
 };
 pub use engine::Engine;
 pub use fault::{Fault, FaultKind};
+pub use generation::Generation;
 pub use instance::Link;
 pub use limits::Limits;
 pub use load::{CompiledModule, LoadError, ModuleSource, SettingsProblem, digest, read_module};

@@ -118,7 +118,7 @@ fn label(name: Option<&str>, about: &About) -> String {
     }
 }
 
-fn describe(instance: &mut Instance, module: &CompiledModule) -> Result<About, LoadError> {
+pub(super) fn describe(instance: &mut Instance, module: &CompiledModule) -> Result<About, LoadError> {
     let about = instance.describe()?;
     Ok(About {
         name: one_line(&about.name),

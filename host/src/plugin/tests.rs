@@ -2,6 +2,7 @@
 //! that are none.
 
 mod hand_made;
+mod hooks;
 
 use std::fs;
 use std::io;
@@ -347,7 +348,7 @@ fn right_names_with_wrong_types_are_refused() {
             &["tidegate:plugin/lifecycle@0.1.0", "tidegate:plugin/topic-naming@0.1.0"]
         )),
         "plugin plugin.wasm does not fit tidegate:plugin@0.1: instance export `tidegate:plugin/lifecycle@0.1.0` does \
-         not have export `describe`; build it with tidegate-plugin 0.1"
+         not have export `describe`; build it with tidegate-plugin 0.1.0 or run a later tidegate"
     );
 }
 

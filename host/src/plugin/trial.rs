@@ -2,14 +2,17 @@
 //! swap. Nothing is sent anywhere. Records are owned here, each by itself: trials are small and want to be shown.
 
 mod difference;
+mod judge;
 mod shown;
 mod text;
 
 use serde::Serialize;
 
-use crate::names::TopicName;
+use super::Chain;
 
+pub use crate::record::{OwnedBatch as TrialBatch, OwnedRecord as TrialRecord};
 pub use difference::{Difference, Fate};
+pub use judge::judge;
 pub use shown::{Shown, ShownRecord};
 pub use text::line_diff;
 
@@ -17,32 +20,6 @@ pub use text::line_diff;
 pub const DIFFERENCE_COUNT_MAX: usize = 10;
 /// As many different reasons of rejects and faults are kept for each side.
 pub const REASON_COUNT_MAX: usize = 10;
-
-/// Records of one source partition, in rising order of their offsets.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TrialBatch {
-    /// Where they were read.
-    pub topic: TopicName,
-    /// Where they were read.
-    pub partition: i32,
-    /// The records; no two with one offset.
-    pub records: Vec<TrialRecord>,
-}
-
-/// A record by itself. Null and empty are different everywhere.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TrialRecord {
-    /// Its offset on the source.
-    pub offset: i64,
-    /// Its time in milliseconds; Kafka's −1 for none.
-    pub timestamp_ms: i64,
-    /// Its key.
-    pub key: Option<Vec<u8>>,
-    /// Its value; `None` is a tombstone.
-    pub value: Option<Vec<u8>>,
-    /// Its headers, in order; names may repeat.
-    pub headers: Vec<(Vec<u8>, Option<Vec<u8>>)>,
-}
 
 /// What a chain does to one record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,6 +80,22 @@ pub struct TrialReport {
     pub differences: Vec<Difference>,
 }
 
+/// Runs both chains over `batches` and tells what would be different.
+///
+/// A chain says why it rejects or fails only where `on.fault` is `pause` or `quarantine`: make the chains of a trial
+/// with one of these, best with `quarantine`, which goes on behind a bad record. Nothing of the chains changes but that
+/// instances are replaced after faults.
+pub fn compare(mut old: Option<&mut Chain>, new: &mut Chain, batches: &[TrialBatch]) -> TrialReport {
+    let mut report = TrialReport { old: old.is_some().then(TrialSide::default), ..TrialReport::default() };
+    for batch in batches {
+        let before = old.as_deref_mut().map(|chain| judge(chain, batch));
+        let after = judge(new, batch);
+        report.add(batch, before.as_deref(), &after);
+    }
+    report.count_partitions(batches);
+    report
+}
+
 impl TrialReport {
     /// Whether the new chain does to every record what the old one does (or nothing, without an old one).
     pub fn is_same(&self) -> bool {
@@ -115,8 +108,7 @@ impl TrialReport {
         bad(&self.new) > self.old.as_ref().map_or(0, bad)
     }
 
-    /// Adds what becomes of a batch's records under both chains, each list as long as the batch.
-    pub fn add(&mut self, batch: &TrialBatch, old: Option<&[Verdict]>, new: &[Verdict]) {
+    fn add(&mut self, batch: &TrialBatch, old: Option<&[Verdict]>, new: &[Verdict]) {
         for (index, record) in batch.records.iter().enumerate() {
             let before = old.map_or(&Verdict::Kept, |verdicts| &verdicts[index]);
             let after = &new[index];
@@ -135,8 +127,7 @@ impl TrialReport {
         }
     }
 
-    /// To be called once all batches are added.
-    pub fn count_partitions(&mut self, batches: &[TrialBatch]) {
+    fn count_partitions(&mut self, batches: &[TrialBatch]) {
         let mut places: Vec<_> = batches.iter().map(|batch| (&batch.topic, batch.partition)).collect();
         places.sort_unstable();
         places.dedup();
@@ -167,3 +158,6 @@ impl TrialSide {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

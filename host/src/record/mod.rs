@@ -11,11 +11,13 @@
 
 mod editor;
 mod now;
+mod owned;
 mod set;
 mod span;
 
 pub use editor::{AnswerBytes, Editor};
 pub use now::{HeadersNow, RecordNow};
+pub use owned::{Laid, OwnedBatch, OwnedRecord};
 pub use set::{OutOfBase, RecordParts, RecordSet};
 
 #[cfg(test)]

@@ -33,6 +33,16 @@ const WAITING_MS_MAX: u64 = 15_000;
 /// A member with slots asks so often, so that a newcomer gets its share soon. One small request a second.
 const HEARTBEAT_MS: u64 = 1_000;
 
+/// In the classic protocol a member shares the slots out, by the metadata of the positions topic that it asks for at that
+/// moment. An answer with an error (a leader that is being elected is enough) counts as a topic without partitions: nobody
+/// gets a slot, and librdkafka never asks again, because nothing changes any more for it. So a member whose share is empty
+/// leaves and joins anew after so long …
+const EMPTY_SHARE_MS: u64 = 1_000;
+
+/// … and then after twice as long each time, up to this: a group may have more members than slots, and each join makes the
+/// others share out anew.
+const EMPTY_SHARE_MS_MAX: u64 = 300_000;
+
 /// How the group is spoken to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protocol {
@@ -81,6 +91,7 @@ fn member(task: &ConsumerTask, runtime: Handle) -> ConsumerEnd {
         had_slots: AtomicBool::new(false),
         problem: Mutex::new(None),
         held: Mutex::new(Vec::new()),
+        empty_since: Mutex::new(None),
         quiet: AtomicBool::new(false),
     };
     let consumer: BaseConsumer<Slots> =
@@ -108,6 +119,7 @@ fn consume(consumer: &BaseConsumer<Slots>, task: &ConsumerTask) -> Option<Proble
     let topics = [task.options.positions_topic.as_str()];
     let joined_at = Instant::now();
     let mut asked_at = joined_at;
+    let mut empty_share_ms = EMPTY_SHARE_MS;
     if let Err(error) = consumer.subscribe(&topics) {
         return Some(Problem { code: error.rdkafka_error_code(), reason: error.to_string() });
     }
@@ -119,6 +131,16 @@ fn consume(consumer: &BaseConsumer<Slots>, task: &ConsumerTask) -> Option<Proble
             // Subscribing to the same again changes nothing and makes librdkafka send its next heartbeat at once
             // (rd_kafka_cgrp_consumer_expedite_next_heartbeat); there is no other way to ask for one.
             asked_at = Instant::now();
+            if let Err(error) = consumer.subscribe(&topics) {
+                consumer.context().note(&error);
+            }
+        }
+        if consumer.context().has_slots() {
+            empty_share_ms = EMPTY_SHARE_MS;
+        } else if task.protocol == Protocol::Classic && consumer.context().takes_empty_share(empty_share_ms) {
+            debug!(waited_ms = empty_share_ms, "the group gave no slot, joining anew");
+            empty_share_ms = (empty_share_ms * 2).min(EMPTY_SHARE_MS_MAX);
+            consumer.unsubscribe();
             if let Err(error) = consumer.subscribe(&topics) {
                 consumer.context().note(&error);
             }
@@ -209,6 +231,8 @@ struct Slots {
     problem: Mutex<Option<Problem>>,
     /// What was assigned and not yet revoked or lost.
     held: Mutex<Vec<Slot>>,
+    /// When a share came that left the member without a slot.
+    empty_since: Mutex<Option<Instant>>,
     /// The consumer is being closed: rebalances are not told any more.
     quiet: AtomicBool,
 }
@@ -247,9 +271,13 @@ impl ConsumerContext for Slots {
 
 impl Slots {
     fn assign(&self, slots: Vec<Slot>) {
+        if slots.is_empty() && !self.has_slots() {
+            lock(&self.empty_since).get_or_insert_with(Instant::now);
+        }
         if slots.is_empty() || self.is_quiet() {
             return;
         }
+        *lock(&self.empty_since) = None;
         self.had_slots.store(true, Ordering::Release);
         lock(&self.held).extend(&slots);
         info!(slots = slots.len(), "slots assigned");
@@ -260,6 +288,16 @@ impl Slots {
 
     fn has_slots(&self) -> bool {
         !lock(&self.held).is_empty()
+    }
+
+    /// Whether the last share was empty and is so old; then it is forgotten.
+    fn takes_empty_share(&self, age_ms: u64) -> bool {
+        let mut since = lock(&self.empty_since);
+        let is_due = since.is_some_and(|since| since.elapsed() >= Duration::from_millis(age_ms));
+        if is_due {
+            *since = None;
+        }
+        is_due
     }
 
     fn revoke(&self, slots: Vec<Slot>, is_lost: bool) {

@@ -68,7 +68,7 @@ fn flags_beat_the_environment_and_that_the_file() {
 #[test]
 fn every_setting_has_its_key_and_is_read_from_each_layer() {
     assert_eq!(SETTINGS.map(|setting| format!("tidegate.{}", setting.name)), KEYS);
-    let values = ["[::1]:9", "7", "5", "/c", "json", "1", "2", "true"];
+    let values = ["[::1]:9", "7", "5", "/c", "json", "1", "2", "true", "/t", "true"];
     let expected = ProcessConfig {
         http_listen: "[::1]:9".parse().unwrap(),
         workers: 7,
@@ -78,13 +78,13 @@ fn every_setting_has_its_key_and_is_read_from_each_layer() {
         start_timeout: Duration::from_millis(1),
         stop_timeout: Duration::from_millis(2),
         wait_for_mirror_maker: true,
-        http_token_file: None,
-        plugins_watch: false,
+        http_token_file: Some("/t".into()),
+        plugins_watch: true,
     };
     let variables: Vec<String> = SETTINGS.iter().map(|setting| variable(setting.name)).collect();
     let environment: Vec<(&str, &str)> = variables.iter().map(String::as_str).zip(values).collect();
     assert_eq!(load("", &environment, ProcessOverrides::default()).unwrap().config.process, expected);
-    let [listen, workers, buffer, cache, format, start, stop, wait] =
+    let [listen, workers, buffer, cache, format, start, stop, wait, token, watch] =
         values.map(|value| Some(value.to_owned()));
     let flags = ProcessOverrides {
         http_listen: listen,
@@ -95,6 +95,8 @@ fn every_setting_has_its_key_and_is_read_from_each_layer() {
         start_timeout_ms: start,
         stop_timeout_ms: stop,
         wait_for_mirror_maker: wait,
+        http_token_file: token,
+        plugins_watch: watch,
     };
     assert_eq!(load("", &[], flags).unwrap().config.process, expected);
     let file: String = KEYS.iter().zip(values).map(|(key, value)| format!("{key}={value}\n")).collect();
@@ -110,8 +112,8 @@ fn bad_settings_are_named_where_they_stand() {
     assert_eq!(
         load(file, &environment, flags).unwrap_err(),
         "mm2.properties has 6 problems:\n  \
-         line 6: tidegate.http.listen = \"0.0.0.0:8642\": answers beyond this machine want a token, and \
-         tokens are not yet honoured; listen on 127.0.0.1, and let a proxy that asks who is there answer others\n  \
+         line 6: tidegate.http.listen = \"0.0.0.0:8642\": whoever asks from beyond this machine must show a \
+         token; name its file with tidegate.http.token.file, or listen on 127.0.0.1\n  \
          line 7: tidegate.stop.timeout.ms = \"5s\": wants a whole number from 0 to 86400000\n  \
          line 8: tidegate.cache.dri = \"(hidden)\": unknown key of Tidegate; did you mean \"tidegate.cache.dir\"?\n  \
          --workers = \"many\": wants a whole number from 1 to 256\n  \
@@ -122,21 +124,24 @@ fn bad_settings_are_named_where_they_stand() {
 }
 
 #[test]
-fn a_token_does_not_open_the_door_yet() {
-    let environment = [HOME, ("TIDEGATE_HTTP_TOKEN_FILE", "/run/token")];
-    let note = "not yet honoured: no request is asked for a token, and none comes from beyond this machine";
-    let file = format!("{SILENCED}tidegate.http.token.file=token\n");
-    let loaded = load(&file, &environment, ProcessOverrides::default()).unwrap();
-    let row = loaded.report.rows.last().unwrap();
-    assert_eq!((row.fate, row.value.as_str(), row.note.as_str()), (Fate::Ignored, "token", note));
-    let warnings: Vec<String> = loaded.warnings.iter().map(ToString::to_string).collect();
-    assert_eq!(warnings, [format!("TIDEGATE_HTTP_TOKEN_FILE: {note}")]);
-    let flags = ProcessOverrides { http_listen: Some("10.0.0.1:80".into()), ..ProcessOverrides::default() };
+fn only_a_token_opens_the_door() {
+    let flags =
+        || ProcessOverrides { http_listen: Some("10.0.0.1:80".into()), ..ProcessOverrides::default() };
     assert_eq!(
-        load(&file, &environment, flags).unwrap_err(),
-        "mm2.properties has 1 problem:\n  --http-listen = \"10.0.0.1:80\": answers beyond this machine want a token, and tokens are \
-         not yet honoured; listen on 127.0.0.1, and let a proxy that asks who is there answer others"
+        load(SILENCED, &[HOME], flags()).unwrap_err(),
+        "mm2.properties has 1 problem:\n  --http-listen = \"10.0.0.1:80\": whoever asks from beyond this machine must show a token; \
+         name its file with tidegate.http.token.file, or listen on 127.0.0.1"
     );
+    let file = format!("{SILENCED}tidegate.http.token.file=token\n");
+    let loaded = load(&file, &[HOME], flags()).unwrap();
+    assert_eq!(loaded.config.process.http_listen, "10.0.0.1:80".parse().unwrap());
+    assert_eq!(loaded.config.process.http_token_file, Some("/etc/mm2/token".into()));
+    let row = loaded.report.rows.last().unwrap();
+    assert_eq!((row.fate, row.value.as_str()), (Fate::Honoured, "token"));
+    let environment = [HOME, ("TIDEGATE_HTTP_TOKEN_FILE", "run/token")];
+    let loaded = load(&file, &environment, ProcessOverrides::default()).unwrap();
+    assert_eq!(loaded.config.process.http_token_file, Some("run/token".into()));
+    assert_eq!(loaded.warnings, []);
 }
 
 #[test]

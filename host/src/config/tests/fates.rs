@@ -50,7 +50,10 @@ fn scopes_that_mirror_maker_does_not_read_are_ignored() {
 
 #[test]
 fn what_is_not_there_yet_is_said() {
-    check("groups=x", "groups: ignored not yet honoured: consumer groups");
+    check(
+        "groups=x",
+        "groups: mapped `tidegate plan` shows which groups they choose; offsets of groups are not synced yet",
+    );
     check(
         "A->B.sync.topic.acls.enabled=false",
         "A->B.sync.topic.acls.enabled: ignored not yet honoured: access rules",
@@ -66,11 +69,6 @@ fn what_is_not_there_yet_is_said() {
     check(
         "B.consumer.fetch.min.bytes=1",
         "B.consumer.fetch.min.bytes: ignored not yet honoured: only offset syncs and checkpoints would be read there",
-    );
-    check(
-        "tidegate.http.token.file=token",
-        "tidegate.http.token.file: ignored not yet honoured: no request is asked for a token, and none comes from beyond this \
-         machine",
     );
     check("A.ssl.protocol=TLSv1.3", "A.ssl.protocol: ignored not yet honoured: TLS and SASL");
 }

@@ -11,6 +11,7 @@ fn defaults_are_mirror_makers() {
     assert_eq!(
         flow.naming,
         NamingConfig {
+            is_explicit: false,
             module: NamingModule::DefaultPolicy,
             settings_json: "{\"separator\":\".\"}".into(),
             deadline: Duration::from_millis(50),
@@ -227,6 +228,7 @@ fn a_module_of_ones_own_stands_beside_a_class_for_mirror_maker() {
     assert_eq!(
         loaded.config.flows[0].naming,
         NamingConfig {
+            is_explicit: true,
             module: NamingModule::File(folder.path().join("names.wasm")),
             settings_json: "{\"prefix\":\"eu\"}".into(),
             deadline: Duration::from_millis(10),

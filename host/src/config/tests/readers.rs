@@ -22,9 +22,9 @@ const FLOW_READERS: &[Reader] = &[
     read_by("A->B.refresh.topics.enabled", "true", ".refresh_topics"),
     read_by("A->B.refresh.topics.interval.seconds", "60", ".refresh_topics"),
     read_by("A->B.heartbeats.replication.enabled", "false", ".heartbeats_replication"),
-    read_by("A->B.tidegate.naming.settings", "{}", "settings_json,deadline,memory_bytes}=&flow.naming"),
-    read_by("A->B.tidegate.naming.deadline.ms", "60", "settings_json,deadline,memory_bytes}=&flow.naming"),
-    read_by("A->B.tidegate.naming.memory.mb", "65", "settings_json,deadline,memory_bytes}=&flow.naming"),
+    read_by("A->B.tidegate.naming.settings", "{}", "settings_json,deadline,memory_bytes,..}=&flow.naming"),
+    read_by("A->B.tidegate.naming.deadline.ms", "60", "settings_json,deadline,memory_bytes,..}=&flow.naming"),
+    read_by("A->B.tidegate.naming.memory.mb", "65", "settings_json,deadline,memory_bytes,..}=&flow.naming"),
 ];
 
 const GLOBAL_READERS: &[Reader] = &[
@@ -96,10 +96,14 @@ const PROCESS_READERS: &[Reader] = &[
     read_by("tidegate.start.timeout.ms", "7", "process.start_timeout"),
     read_by("tidegate.stop.timeout.ms", "7", "process.stop_timeout"),
     read_by("tidegate.wait.for.mirror.maker", "true", "process.wait_for_mirror_maker"),
+    read_by("tidegate.http.token.file", "/t", "process.http_token_file"),
+    read_by("tidegate.plugins.watch", "true", "process.plugins_watch"),
 ];
 
 /// What the tables say is read, but not as honoured: mapped, refused, or a family whose members are listed themselves.
-const OTHERWISE: [&str; 9] = [
+const OTHERWISE: [&str; 11] = [
+    "groups",
+    "groups.exclude",
     "session.timeout.ms",
     "heartbeat.interval.ms",
     "offset.storage.",
@@ -182,7 +186,7 @@ fn every_key_that_the_tables_call_read_is_listed_here() {
     check(known::CONSUMER, "A.consumer.");
     check(known::PRODUCER, "B.producer.");
     check(known::ADMIN, "A.admin.");
-    for key in process::keys().filter(|key| *key != process::TOKEN_FILE_KEY) {
+    for key in process::keys() {
         assert!(readers.iter().any(|(listed, ..)| listed == key), "{key}");
     }
 }

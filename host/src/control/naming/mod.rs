@@ -3,10 +3,13 @@
 
 mod loops;
 mod plugin;
+mod renames;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
+
+pub use renames::{NewName, Rename, renames};
 
 use crate::config::{FlowConfig, InternalTopics, TopicFilter};
 use crate::control::plan::{Refusal, RefusalKind};
@@ -34,6 +37,8 @@ pub enum TopicAnswer {
     Leave,
     /// It should be copied and can't be.
     Refuse(Refusal),
+    /// The lists chose it and this selection plugin leaves it out.
+    LeftOut(String),
 }
 
 /// A checked answer of the naming plugin.
@@ -111,6 +116,14 @@ impl Naming {
             self.names_are_kept = answer.map(|answer| answer.is_ok_and(|name| name == ORDINARY));
         }
         self.names_are_kept.unwrap_or(false)
+    }
+
+    /// The answer for one topic; a known one, if there is one that is no fault.
+    fn answer(&mut self, topic: &TopicName) -> TopicAnswer {
+        match self.answers.get(topic) {
+            Some(known) if !is_fault(known) => known.clone(),
+            _ => self.ask(topic),
+        }
     }
 
     fn ask(&mut self, topic: &TopicName) -> TopicAnswer {

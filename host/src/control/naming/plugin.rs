@@ -41,7 +41,7 @@ impl Naming {
 }
 
 fn load(engine: &Engine, flow: &FlowConfig, source: &ClusterAlias) -> anyhow::Result<NamingPlugin> {
-    let NamingConfig { module, settings_json, deadline, memory_bytes } = &flow.naming;
+    let NamingConfig { module, settings_json, deadline, memory_bytes, .. } = &flow.naming;
     let link = Link {
         name: format!("{source}->{}", flow.name.target),
         source_cluster: source.to_string(),

@@ -9,6 +9,7 @@ fn answer(naming: &mut Naming, name: &str) -> String {
     let name = topic(name);
     match naming.answer_all([&name].into_iter()).remove(&name).unwrap() {
         TopicAnswer::Copy(named) => format!("={}", named.target),
+        TopicAnswer::LeftOut(plugin) => format!("left out by {plugin}"),
         TopicAnswer::Leave => "-".to_owned(),
         TopicAnswer::Refuse(refusal) => refusal.text,
     }

@@ -78,7 +78,7 @@ pub(super) fn events(situation: &Situation<'_>, topic_map: &TopicMap) -> Vec<Eve
     let memory = situation.memory;
     let mut events = Vec::new();
     for (topic, target) in memory.topic_map().iter() {
-        if !observed.source.topics.contains_key(topic) {
+        if !observed.source.lists(topic) {
             events.push(Event::SourceTopicDeleted { topic: topic.clone(), target: target.clone() });
         }
     }
@@ -90,7 +90,7 @@ pub(super) fn events(situation: &Situation<'_>, topic_map: &TopicMap) -> Vec<Eve
         }
         let Some(seen) = memory.target_seen(target) else { continue };
         let (topic, target) = pair();
-        if !observed.target.topics.contains_key(&target) {
+        if !observed.target.lists(&target) {
             events.push(Event::TargetTopicDeleted { topic, target });
         } else if Memory::is_another(seen, id_of(&observed.target, &target)) {
             events.push(Event::TargetTopicRecreated { topic, target });

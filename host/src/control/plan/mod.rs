@@ -14,9 +14,11 @@ pub use event::Event;
 pub use memory::Memory;
 
 use crate::cluster::{ClusterView, TopicView};
-use crate::config::FlowConfig;
+use crate::config::{FlowConfig, OnFault, QuarantineSide};
+use crate::control::access::AccessPlan;
 use crate::control::naming::{NamedTopic, TopicAnswer};
 use crate::control::observe::Observed;
+use crate::control::selection::LeftOut;
 use crate::control::settings::copied_settings;
 use crate::names::{FlowName, SourcePartition, TopicName};
 use crate::topic_map::TopicMap;
@@ -47,6 +49,15 @@ pub enum Action {
         /// Settings of the source topic.
         settings: Vec<(String, String)>,
     },
+    /// The topic for records that a plugin can't judge.
+    CreateQuarantineTopic {
+        /// Its name.
+        topic: TopicName,
+        /// Where it is made.
+        side: QuarantineSide,
+        /// −1: the broker's default.
+        replication_factor: i16,
+    },
     /// The source topic grew.
     AddPartitions {
         /// What is copied.
@@ -64,7 +75,7 @@ impl Action {
     /// The target topic that it makes or grows, if it is a copy.
     pub fn topic(&self) -> Option<&TopicName> {
         match self {
-            Self::CreatePositionsTopic { .. } => None,
+            Self::CreatePositionsTopic { .. } | Self::CreateQuarantineTopic { .. } => None,
             Self::CreateTopic { topic, .. } | Self::AddPartitions { topic, .. } => Some(topic),
         }
     }
@@ -137,6 +148,28 @@ pub struct Plan {
     /// Source partitions whose target partition was seen, with its topic: only these may be produced to (I6).
     #[serde(serialize_with = "render::ready")]
     pub ready: BTreeMap<SourcePartition, TopicName>,
+    /// Topics of either cluster of which nothing could be learnt at this moment; what was known of them still holds.
+    pub unclear: Vec<TopicName>,
+    /// Topics that the lists chose and a selection plugin left out.
+    pub left_out: Vec<LeftOut>,
+    /// A selection plugin that failed: what was copied before goes on, and nothing new is chosen.
+    pub selection_fault: Option<String>,
+    /// What nothing acts on yet; only where it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preview: Option<Preview>,
+}
+
+/// What plugins say to things that are not copied yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Preview {
+    /// Consumer groups whose offsets would be synced once offset sync exists.
+    pub groups: Vec<String>,
+    /// Groups that the lists chose and a selection plugin left out.
+    pub groups_left_out: Vec<LeftOut>,
+    /// What access rules would become.
+    pub access: AccessPlan,
+    /// What could not be read or decided.
+    pub notes: Vec<String>,
 }
 
 impl Plan {
@@ -164,12 +197,18 @@ impl Plan {
             1 => Some("1 topic is a copy that this flow made and is not copied again".to_owned()),
             many => Some(format!("{many} topics are copies that this flow made and are not copied again")),
         };
-        came.into_iter().chain(own).collect()
+        let left_out = match self.left_out.len() {
+            0 => None,
+            1 => Some("1 topic is left out by a selection plugin".to_owned()),
+            many => Some(format!("{many} topics are left out by selection plugins")),
+        };
+        came.into_iter().chain(own).chain(left_out).chain(self.selection_fault.clone()).collect()
     }
 
     /// Whether a plugin failed on some topic: asked again, it may answer.
     pub fn has_plugin_fault(&self) -> bool {
-        self.refusals.iter().any(|refusal| refusal.kind == RefusalKind::PluginFault)
+        self.selection_fault.is_some()
+            || self.refusals.iter().any(|refusal| refusal.kind == RefusalKind::PluginFault)
     }
 }
 
@@ -185,6 +224,10 @@ pub struct Situation<'a> {
     pub flow: &'a FlowConfig,
     /// The naming policy leaves names as they are.
     pub names_are_kept: bool,
+    /// Some plugin puts records into quarantine.
+    pub wants_quarantine: bool,
+    /// The fault of a selection plugin, in words.
+    pub selection_fault: Option<&'a str>,
 }
 
 /// Plans one round.
@@ -196,18 +239,33 @@ pub fn plan(situation: &Situation<'_>) -> Plan {
         events: Vec::new(),
         topic_map: TopicMap::default(),
         ready: BTreeMap::new(),
+        unclear: Vec::new(),
+        left_out: Vec::new(),
+        selection_fault: situation.selection_fault.map(str::to_owned),
+        preview: None,
     };
     if let Some(refusal) = same_cluster(situation) {
         plan.refusals.push(refusal);
         return plan;
     }
     plan.actions.extend(positions_topic(situation));
+    plan.actions.extend(quarantine_topic(situation));
     let named = choose(situation, &mut plan);
     plan.events = event::events(situation, &plan.topic_map);
     for (topic, target) in named {
         plan_topic(situation, &topic, &target, &mut plan);
     }
+    plan.unclear = unclear(situation, &plan.topic_map);
     plan
+}
+
+/// What must be looked at again soon: of the target only what the flow has there.
+fn unclear(situation: &Situation<'_>, topic_map: &TopicMap) -> Vec<TopicName> {
+    let Observed { source, target, .. } = situation.observed;
+    let is_ours = |topic: &&TopicName| {
+        topic_map.source_of(topic).is_some() || topic.as_str() == situation.flow.positions.topic
+    };
+    source.unclear.iter().chain(target.unclear.iter().filter(is_ours)).cloned().collect()
 }
 
 /// Source and target are the same and some name stays: the flow would copy a topic onto itself.
@@ -241,12 +299,31 @@ fn is_one_cluster(observed: &Observed) -> bool {
 
 fn positions_topic(situation: &Situation<'_>) -> Option<Action> {
     let positions = &situation.flow.positions;
-    let is_there = TopicName::parse(&positions.topic)
-        .is_ok_and(|topic| situation.observed.target.topics.contains_key(&topic));
+    let is_there =
+        TopicName::parse(&positions.topic).is_ok_and(|topic| situation.observed.target.lists(&topic));
     (!is_there).then(|| Action::CreatePositionsTopic {
         topic: positions.topic.clone(),
         partition_count: positions.partitions,
         replication_factor: positions.replication_factor,
+    })
+}
+
+fn quarantine_topic(situation: &Situation<'_>) -> Option<Action> {
+    let quarantine = &situation.flow.quarantine;
+    let by_the_file = situation.flow.plugins.iter().any(|plugin| plugin.on_fault == OnFault::Quarantine);
+    if !by_the_file && !situation.wants_quarantine {
+        return None;
+    }
+    // Its name was parsed when the file was read.
+    let topic = TopicName::parse(&quarantine.topic).ok()?;
+    let cluster = match quarantine.side {
+        QuarantineSide::Source => &situation.observed.source,
+        QuarantineSide::Target => &situation.observed.target,
+    };
+    (!cluster.lists(&topic)).then_some(Action::CreateQuarantineTopic {
+        topic,
+        side: quarantine.side,
+        replication_factor: quarantine.replication_factor,
     })
 }
 
@@ -261,6 +338,9 @@ fn choose(situation: &Situation<'_>, plan: &mut Plan) -> Vec<(TopicName, TopicNa
         match answer {
             TopicAnswer::Leave => {}
             TopicAnswer::Refuse(refusal) => plan.refusals.push(refusal.clone()),
+            TopicAnswer::LeftOut(plugin) => {
+                plan.left_out.push(LeftOut { name: topic.to_string(), plugin: plugin.clone() });
+            }
             TopicAnswer::Copy(NamedTopic { looks_like_own_copy: true, .. }) if one_cluster => {
                 plan.refusals.push(own_copy(topic, situation.flow));
             }
@@ -273,6 +353,7 @@ fn choose(situation: &Situation<'_>, plan: &mut Plan) -> Vec<(TopicName, TopicNa
         }
     }
     named.sort();
+    plan.left_out.sort();
     plan.refusals.sort_by(|one, other| one.topic.cmp(&other.topic));
     named
 }
@@ -299,6 +380,9 @@ fn name_taken(topic: &TopicName, why: &str, flow: &FlowConfig) -> Refusal {
 fn plan_topic(situation: &Situation<'_>, topic: &TopicName, target: &TopicName, plan: &mut Plan) {
     let Some(source) = situation.observed.source.topics.get(topic) else { return };
     let Some(copy) = situation.observed.target.topics.get(target) else {
+        if situation.observed.target.unclear.contains(target) {
+            return;
+        }
         match creation(situation, topic, target, source) {
             Ok(action) => plan.actions.push(action),
             Err(refusal) => plan.refusals.push(refusal),

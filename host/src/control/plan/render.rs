@@ -5,7 +5,8 @@ use std::fmt;
 
 use serde::ser::{SerializeMap, SerializeSeq, Serializer};
 
-use super::{Action, Plan};
+use super::{Action, Plan, Preview};
+use crate::control::selection::LeftOut;
 use crate::names::{SourcePartition, TopicName};
 use crate::topic_map::TopicMap;
 
@@ -19,8 +20,28 @@ impl fmt::Display for Plan {
         section(formatter, "would not do", &refusals)?;
         section(formatter, "would leave alone", &self.summary_lines())?;
         section(formatter, "noticed", &self.events)?;
+        section(formatter, "not known at this moment", &self.unclear)?;
         let names = |(source, target): (&TopicName, &TopicName)| format!("{source} -> {target}");
-        section(formatter, "names", &self.topic_map.iter().map(names).collect::<Vec<_>>())
+        section(formatter, "names", &self.topic_map.iter().map(names).collect::<Vec<_>>())?;
+        section(formatter, "left out by plugins", &self.left_out)?;
+        self.preview.iter().try_for_each(|preview| preview.fmt(formatter))
+    }
+}
+
+impl fmt::Display for Preview {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        section(formatter, "groups whose offsets would be synced once that exists", &self.groups)?;
+        section(formatter, "groups left out by plugins", &self.groups_left_out)?;
+        section(formatter, "access rules that would be copied once that exists", &self.access.rules)?;
+        section(formatter, "access rules that would not be copied", &self.access.refusals)?;
+        let notes: Vec<&String> = self.access.notes.iter().chain(&self.notes).collect();
+        section(formatter, "beside that", &notes)
+    }
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} (by \"{}\")", self.name, self.plugin)
     }
 }
 
@@ -53,6 +74,11 @@ impl fmt::Display for Action {
                 )?;
                 settings.iter().try_for_each(|(name, value)| write!(formatter, ", {name} = {value}"))
             }
+            Self::CreateQuarantineTopic { topic, side, replication_factor } => write!(
+                formatter,
+                "create quarantine topic \"{topic}\" on the {side}: 1 partition, {}",
+                factor(*replication_factor)
+            ),
             Self::AddPartitions { source_topic, topic, from_count, to_count } => write!(
                 formatter,
                 "add partitions to topic \"{topic}\" for \"{source_topic}\": from {from_count} to {to_count}"

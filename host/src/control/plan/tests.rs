@@ -16,6 +16,8 @@ fn plan_round(naming: &mut Naming, flow: &FlowConfig, memory: &mut Memory, mut o
         memory,
         flow,
         names_are_kept: naming.keeps_names(),
+        wants_quarantine: false,
+        selection_fault: None,
     };
     let plan = plan(&situation);
     memory.remember(&observed, &plan);
@@ -366,6 +368,9 @@ fn a_plan_is_json_too() {
         "events": [],
         "topic_map": {"bills": "A.bills", "orders": "A.orders"},
         "ready": [{"topic": "orders", "partition": 0, "target": "A.orders"}],
+        "unclear": [],
+        "left_out": [],
+        "selection_fault": null,
     });
     assert_eq!(json, expected);
     let action = Action::CreateTopic {
@@ -380,4 +385,35 @@ fn a_plan_is_json_too() {
         serde_json::json!({"action": "create-topic", "source_topic": "t", "topic": "A.t", "partition_count": 1,
             "replication_factor": 1, "settings": [["retention.ms", "5"]]})
     );
+}
+
+#[test]
+fn a_topic_that_is_unclear_is_neither_deleted_nor_let_go() {
+    let flow = flow("");
+    let mut naming = prefix_naming(&flow);
+    let mut memory = Memory::default();
+    let observed =
+        seen(&[("orders", 2, 1), ("bills", 1, 2)], &[POSITIONS, ("A.orders", 2, 3), ("A.bills", 1, 4)]);
+    let before = plan_round(&mut naming, &flow, &mut memory, observed.clone());
+    assert_eq!(before.ready.len(), 3);
+
+    let mut later = seen(&[("bills", 1, 2)], &[("A.orders", 2, 3)]);
+    later.source.unclear.insert(topic("orders"));
+    later.target.unclear.extend([topic("A.bills"), topic(POSITIONS.0), topic("strange")]);
+    later.source.fill_unclear(&observed.source);
+    later.target.fill_unclear(&observed.target);
+    let plan = plan_round(&mut naming, &flow, &mut memory, later);
+    assert_eq!((&plan.ready, plan.events.len(), plan.actions.len()), (&before.ready, 0, 0), "{plan}");
+    assert_eq!(plan.unclear, ["orders", "A.bills", POSITIONS.0].map(topic));
+    assert!(plan.to_string().contains("not known at this moment:\n    orders\n"), "{plan}");
+}
+
+#[test]
+fn a_copy_that_is_unclear_at_the_first_look_is_not_made() {
+    let flow = flow("");
+    let mut observed = seen(&[("orders", 2, 1)], &[POSITIONS]);
+    observed.target.unclear.insert(topic("A.orders"));
+    let plan = plan_round(&mut prefix_naming(&flow), &flow, &mut Memory::default(), observed);
+    assert_eq!((plan.actions.len(), plan.refusals.len(), plan.ready.len()), (0, 0, 0), "{plan}");
+    assert_eq!(plan.unclear, [topic("A.orders")]);
 }

@@ -224,6 +224,3 @@ fn length(bytes: usize) -> u32 {
 pub(super) fn offset(records: &RecordSet, index: usize) -> SourceOffset {
     records.original(&[], index).offset
 }
-
-#[cfg(test)]
-mod tests;

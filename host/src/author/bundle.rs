@@ -1,0 +1,3 @@
+//! Files that the binary carries; the list is written by the build script.
+
+include!(concat!(env!("OUT_DIR"), "/bundle.rs"));

@@ -1,0 +1,240 @@
+//! What the plugins topic says about one flow, kept up as its records come. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tracing::warn;
+
+use super::decision::Decision;
+use super::reports::{Report, Reports};
+use crate::cluster::{LogRecord, ModulePlace, PluginsKey};
+use crate::names::FlowName;
+
+/// So many decisions of a flow are kept; older ones are deleted when a new one is written, and with them modules that no
+/// other names.
+pub(super) const DECISIONS_COUNT_MAX: usize = 100;
+
+/// What a record was.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum News {
+    /// Nothing that concerns the flow.
+    Nothing,
+    /// The decision that holds from here on.
+    Decision(Box<Decision>),
+    /// A node has reported on this generation.
+    Report { generation: u64 },
+}
+
+/// Decisions, reports, and where modules lie.
+#[derive(Clone, Debug)]
+pub(super) struct Book {
+    flow: String,
+    decisions: BTreeMap<u64, Decision>,
+    /// The generation of the decision that stands last in the log.
+    last: Option<u64>,
+    modules: BTreeMap<String, ModulePlace>,
+    reports: BTreeMap<u64, Reports>,
+}
+
+impl Book {
+    pub(super) fn new(flow: &FlowName) -> Self {
+        Self {
+            flow: flow.to_string(),
+            decisions: BTreeMap::new(),
+            last: None,
+            modules: BTreeMap::new(),
+            reports: BTreeMap::new(),
+        }
+    }
+
+    /// Takes the next record of the topic.
+    pub(super) fn take(&mut self, record: &LogRecord) -> News {
+        match record.key.as_deref().and_then(PluginsKey::parse) {
+            Some(PluginsKey::Decision { flow, generation }) if flow == self.flow => {
+                self.take_decision(generation, record)
+            }
+            Some(PluginsKey::Report { flow, generation, .. }) if flow == self.flow => {
+                self.take_report(generation, record)
+            }
+            Some(PluginsKey::Module { digest, piece }) => {
+                let place = self.modules.entry(digest).or_default();
+                place.note(piece, record);
+                News::Nothing
+            }
+            _ => News::Nothing,
+        }
+    }
+
+    fn take_decision(&mut self, generation: u64, record: &LogRecord) -> News {
+        let Some(value) = &record.value else {
+            self.decisions.remove(&generation);
+            self.reports.remove(&generation);
+            return News::Nothing;
+        };
+        let decision = match Decision::parse(value) {
+            Ok(decision) if decision.generation == generation => decision,
+            Ok(_) => {
+                warn!(
+                    flow = self.flow,
+                    generation, "a decision about plugins lies under another's key and is ignored"
+                );
+                return News::Nothing;
+            }
+            Err(problem) => {
+                let problem = format!("{problem:#}");
+                warn!(
+                    flow = self.flow,
+                    generation, problem, "a decision about plugins can't be read and is ignored"
+                );
+                return News::Nothing;
+            }
+        };
+        if self.decisions.get(&generation).is_some_and(|known| known.id() != decision.id()) {
+            // Reports of the decision whose place it takes say nothing about this one.
+            self.reports.remove(&generation);
+        }
+        self.last = Some(generation);
+        self.decisions.insert(generation, decision.clone());
+        News::Decision(Box::new(decision))
+    }
+
+    fn take_report(&mut self, generation: u64, record: &LogRecord) -> News {
+        let Some(report) = record.value.as_deref().and_then(|json| serde_json::from_slice(json).ok()) else {
+            return News::Nothing;
+        };
+        if self.note_report(report) { News::Report { generation } } else { News::Nothing }
+    }
+
+    /// Notes a report; whether it is about a decision that is known.
+    pub(super) fn note_report(&mut self, report: Report) -> bool {
+        let generation = report.decision.generation;
+        let is_known =
+            self.decisions.get(&generation).is_some_and(|decision| decision.id() == report.decision);
+        if is_known {
+            self.reports.entry(generation).or_default().take(report);
+        }
+        is_known
+    }
+
+    /// The decision that holds.
+    pub(super) fn last(&self) -> Option<&Decision> {
+        self.decisions.get(&self.last?)
+    }
+
+    /// The decision of that number.
+    pub(super) fn decision(&self, generation: u64) -> Option<&Decision> {
+        self.decisions.get(&generation)
+    }
+
+    /// All that are kept, by number.
+    pub(super) fn decisions(&self) -> impl DoubleEndedIterator<Item = &Decision> {
+        self.decisions.values()
+    }
+
+    /// What nodes have reported on a generation.
+    pub(super) fn reports(&self, generation: u64) -> Reports {
+        self.reports.get(&generation).cloned().unwrap_or_default()
+    }
+
+    /// Where a module lies; none unless all of it does.
+    pub(super) fn module(&self, digest: &str) -> Option<&ModulePlace> {
+        self.modules.get(digest).filter(|place| place.is_whole())
+    }
+
+    /// Keys to be deleted when `next` is written.
+    pub(super) fn outdated(&self, next: &Decision) -> Vec<PluginsKey> {
+        let too_many = (self.decisions.len() + 1).saturating_sub(DECISIONS_COUNT_MAX);
+        let old: BTreeSet<u64> = self.decisions.keys().copied().take(too_many).collect();
+        let mut keys = Vec::new();
+        for generation in &old {
+            keys.push(PluginsKey::Decision { flow: self.flow.clone(), generation: *generation });
+            let nodes = self.reports(*generation).nodes().into_iter().map(|line| line.node);
+            let key = |node| PluginsKey::Report { flow: self.flow.clone(), generation: *generation, node };
+            keys.extend(nodes.map(key));
+        }
+        let kept = self.decisions.values().filter(|decision| !old.contains(&decision.generation));
+        let named: BTreeSet<&str> = kept
+            .chain([next])
+            .flat_map(|decision| decision.plugins.iter().map(|plugin| plugin.digest.as_str()))
+            .collect();
+        // The topic belongs to one source and lies on one target, so to this flow alone.
+        for (digest, place) in self.modules.iter().filter(|(digest, _)| !named.contains(digest.as_str())) {
+            if !old.is_empty() {
+                keys.extend(place.pieces().map(|piece| PluginsKey::Module { digest: digest.clone(), piece }));
+            }
+        }
+        keys
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::flow::decision::tests::{decision, flow, plugin};
+
+    fn record(offset: i64, key: &PluginsKey, value: Option<Vec<u8>>) -> LogRecord {
+        LogRecord {
+            offset,
+            timestamp_ms: 0,
+            key: Some(Bytes::from(key.to_string())),
+            value: value.map(Bytes::from),
+            headers: vec![(Bytes::from_static(b"pieces"), Some(Bytes::from_static(b"1")))],
+        }
+    }
+
+    fn decided(book: &mut Book, decision: &Decision) -> News {
+        let key = PluginsKey::Decision { flow: decision.flow.clone(), generation: decision.generation };
+        book.take(&record(0, &key, Some(decision.json().unwrap())))
+    }
+
+    #[test]
+    fn the_later_of_two_decisions_of_one_number_holds() {
+        let mut book = Book::new(&flow());
+        let first = decision(2, "f", vec![plugin("mask", "d1")]);
+        let second = Decision { node: "n2".to_owned(), ..decision(2, "f", vec![plugin("mask", "d2")]) };
+        assert_eq!(decided(&mut book, &first), News::Decision(Box::new(first.clone())));
+        let report = Report {
+            decision: first.id(),
+            node: "n1".to_owned(),
+            slots: vec![0],
+            partitions: Vec::new(),
+            refused: None,
+        };
+        assert!(book.note_report(report.clone()));
+        decided(&mut book, &second);
+        assert_eq!(book.last(), Some(&second));
+        assert!(!book.reports(2).is_decided(1), "what was reported was about the other");
+        assert!(!book.note_report(report));
+    }
+
+    #[test]
+    fn decisions_of_other_flows_and_strange_keys_are_nothing() {
+        let mut book = Book::new(&flow());
+        let other = Decision { flow: "east->north".to_owned(), ..decision(2, "f", Vec::new()) };
+        assert_eq!(decided(&mut book, &other), News::Nothing);
+        let key = PluginsKey::Decision { flow: "east->west".to_owned(), generation: 1 };
+        assert_eq!(book.take(&record(0, &key, Some(b"{".to_vec()))), News::Nothing);
+        assert_eq!(book.last(), None);
+    }
+
+    #[test]
+    fn the_history_is_bounded_and_takes_its_modules_along() {
+        let mut book = Book::new(&flow());
+        for generation in 1..=100 {
+            decided(&mut book, &decision(generation, "f", vec![plugin("mask", &format!("d{generation}"))]));
+            let key = PluginsKey::Module { digest: format!("d{generation}"), piece: 0 };
+            book.take(&record(0, &key, Some(vec![1])));
+        }
+        let next = decision(101, "f", vec![plugin("mask", "d1")]);
+        let keys = |book: &Book, next: &Decision| -> Vec<String> {
+            book.outdated(next).iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(keys(&book, &next), ["decision/east->west/0000000001"], "its module is named again");
+        decided(&mut book, &next);
+        let key = PluginsKey::Decision { flow: "east->west".to_owned(), generation: 1 };
+        book.take(&record(0, &key, None));
+        let next = decision(102, "f", vec![plugin("mask", "d102")]);
+        assert_eq!(keys(&book, &next), ["decision/east->west/0000000002", "module/d2/0000"]);
+    }
+}
