@@ -7,6 +7,7 @@ mod errors;
 mod leaders;
 mod made_anew;
 mod naming;
+mod policies;
 mod plugins;
 mod producers;
 mod seeded;
