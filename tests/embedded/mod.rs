@@ -8,6 +8,7 @@ mod leaders;
 mod made_anew;
 mod naming;
 mod plugins;
+mod policies;
 mod producers;
 mod seeded;
 mod target_away;

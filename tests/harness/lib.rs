@@ -3,6 +3,7 @@
 //!
 //! Nothing here knows how Tidegate works inside; it is watched from the outside, as its users see it.
 
+pub mod access;
 pub mod batch_log;
 pub mod compare;
 pub mod eventually;

@@ -100,7 +100,7 @@ fn staying(rules: &[TopicAccess], topic_map: &TopicMap) -> Vec<String> {
     };
     [
         line(count(&is_wide), "for more than one topic: only rules about single topics are copied"),
-        line(count(&is_write), "that allow WRITE: only the flow writes to a copy"),
+        line(count(&is_write), "for WRITE: only the flow writes to a copy"),
         line(count(&is_other), "about topics that are not copied"),
     ]
     .into_iter()
@@ -292,7 +292,7 @@ mod tests {
                 "User:eve may not ALL orders from * -> User:eve may not ALL A.orders from *",
                 "User:eve may not WRITE orders from * -> User:eve may not WRITE A.orders from *",
                 "2 access rules of the source for more than one topic: only rules about single topics are copied",
-                "1 access rule of the source that allow WRITE: only the flow writes to a copy",
+                "1 access rule of the source for WRITE: only the flow writes to a copy",
                 "1 access rule of the source about topics that are not copied",
             ]
         );
