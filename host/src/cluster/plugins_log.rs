@@ -199,7 +199,7 @@ impl PluginsLog {
         if self.is_there {
             return Ok(());
         }
-        if self.admin.topic(&self.topic).await?.is_some() {
+        if self.admin.find_topic(&self.topic).await?.is_some() {
             self.is_there = true;
             return Ok(());
         }
