@@ -85,7 +85,7 @@ struct ProcessArguments {
     /// Data that one worker may hold, in MiB (tidegate.worker.buffer.mb) [default: 16]
     #[arg(long, value_name = "N")]
     worker_buffer_mb: Option<String>,
-    /// Where the node's identity is kept (tidegate.cache.dir).
+    /// Where the node's identity, compiled plugins and the token made by itself are kept (tidegate.cache.dir).
     #[arg(long, value_name = "FOLDER")]
     cache_dir: Option<String>,
     /// text or json (tidegate.log.format).
@@ -100,8 +100,8 @@ struct ProcessArguments {
     /// Wait while a running MirrorMaker 2 holds the flow, instead of ending (tidegate.wait.for.mirror.maker).
     #[arg(long)]
     wait_for_mirror_maker: bool,
-    /// File with the token that who changes something must show (tidegate.http.token.file); made when absent
-    /// [default: http.token in the cache folder]
+    /// File with the token that who changes something must show (tidegate.http.token.file); it must be there
+    /// [default: http.token in the cache folder, which is made when absent]
     #[arg(long, value_name = "FILE")]
     http_token_file: Option<String>,
     /// Swap a plugin in when its module file changes (tidegate.plugins.watch).
@@ -129,9 +129,8 @@ struct PlanArguments {
 
 #[derive(Debug, Args)]
 struct StatusArguments {
-    /// Where the running process serves HTTP.
-    #[arg(long, env = "TIDEGATE_HTTP_LISTEN", default_value = "127.0.0.1:8642", value_name = "ADDRESS:PORT")]
-    http: String,
+    #[command(flatten)]
+    client: client::ClientArguments,
     /// How to print.
     #[arg(short, long, value_enum, default_value = "table")]
     output: Output,

@@ -1,7 +1,5 @@
 //! `tidegate status`: what a running Tidegate does, as a table or JSON.
 
-use std::time::Duration;
-
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
 use super::{Exit, Failure, Output, StatusArguments};
@@ -11,7 +9,7 @@ use crate::serve::view::{FlowView, PartitionView, StatusView};
 const ANSWER_MS_MAX: u64 = 5_000;
 
 pub(super) fn run(arguments: &StatusArguments) -> Result<(), Failure> {
-    let view = ask(&arguments.http)?;
+    let view: StatusView = arguments.client.client_within(ANSWER_MS_MAX)?.status()?;
     match arguments.output {
         Output::Json => {
             let json = serde_json::to_string_pretty(&view).map_err(|error| Exit::Internal.because(error))?;
@@ -23,24 +21,6 @@ pub(super) fn run(arguments: &StatusArguments) -> Result<(), Failure> {
         Output::Table => super::print(&text(&view)),
     }
     Ok(())
-}
-
-fn ask(address: &str) -> Result<StatusView, Failure> {
-    let url = format!("http://{address}/api/v1/status");
-    let agent: ureq::Agent = ureq::Agent::config_builder()
-        .timeout_global(Some(Duration::from_millis(ANSWER_MS_MAX)))
-        .build()
-        .into();
-    let mut answer = agent.get(&url).call().map_err(|problem| {
-        Exit::Unavailable.because(anyhow::anyhow!(
-            "no Tidegate answers at {address}: {problem}; start one with `tidegate run FILE`, or name its \
-             tidegate.http.listen with --http"
-        ))
-    })?;
-    answer.body_mut().read_json().map_err(|problem| {
-        Exit::Data
-            .because(anyhow::anyhow!("what answers at {address} is not Tidegate of this version: {problem}"))
-    })
 }
 
 /// The table that people read.
