@@ -5,10 +5,13 @@ mod partition;
 mod plugin;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
 
 pub use self::partition::{Changeover, LastError, PartitionStats, Paused};
 pub use self::plugin::{PluginFigures, PluginSource, TimeHistogram};
+use std::time::Duration;
+
 use crate::names::{FlowName, Slot, SourcePartition};
 
 /// What happened to a batch on its way (design: tiers).
@@ -43,6 +46,8 @@ pub enum FlowState {
 pub struct FlowStats {
     /// `source->target`.
     pub name: FlowName,
+    /// The longest time that batches waited for a worker to change chains, in nanoseconds.
+    chain_wait_ns_max: AtomicU64,
     inner: RwLock<FlowInner>,
 }
 
@@ -74,6 +79,8 @@ pub struct FlowSnapshot {
     pub partitions: BTreeMap<SourcePartition, Arc<PartitionStats>>,
     /// The plugins that it uses now, in the order of its list.
     pub plugins: Vec<PluginFigures>,
+    /// The longest time that batches waited for a worker to change chains.
+    pub chain_wait_max: Duration,
 }
 
 impl FlowStats {
@@ -87,7 +94,7 @@ impl FlowStats {
             partitions: BTreeMap::new(),
             plugins: PluginSource::default(),
         };
-        Self { name, inner: RwLock::new(inner) }
+        Self { name, chain_wait_ns_max: AtomicU64::new(0), inner: RwLock::new(inner) }
     }
 
     /// Changes the state.
@@ -115,6 +122,12 @@ impl FlowStats {
     /// Says where the figures of its plugins come from; called anew with each generation.
     pub fn set_plugins(&self, plugins: PluginSource) {
         self.write().plugins = plugins;
+    }
+
+    /// Notes how long a worker took to change chains; its batches waited meanwhile.
+    pub fn note_chain_wait(&self, wait: Duration) {
+        let wait_ns = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
+        self.chain_wait_ns_max.fetch_max(wait_ns, Ordering::Relaxed);
     }
 
     /// Remembers what went wrong.
@@ -146,6 +159,7 @@ impl FlowStats {
             last_error: inner.last_error.clone(),
             partitions: inner.partitions.clone(),
             plugins: Vec::new(),
+            chain_wait_max: Duration::from_nanos(self.chain_wait_ns_max.load(Ordering::Relaxed)),
         };
         // Plugins have locks of their own: theirs are not taken under ours.
         drop(inner);

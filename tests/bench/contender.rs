@@ -19,8 +19,12 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(10);
 /// Who copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
+    /// With the workload's policy as a stock transformation.
     MirrorMaker,
+    /// With the workload's policy as a plugin.
     Tidegate,
+    /// Without the workload's policy.
+    Plain,
 }
 
 impl Kind {
@@ -28,6 +32,15 @@ impl Kind {
         match self {
             Kind::MirrorMaker => "mirror_maker",
             Kind::Tidegate => "tidegate",
+            Kind::Plain => "tidegate_plain",
+        }
+    }
+
+    fn alias(self) -> &'static str {
+        match self {
+            Kind::MirrorMaker => "mm",
+            Kind::Tidegate => "tg",
+            Kind::Plain => "pl",
         }
     }
 }
@@ -37,6 +50,7 @@ impl fmt::Display for Kind {
         formatter.write_str(match self {
             Kind::MirrorMaker => "MirrorMaker 2 4.3.1",
             Kind::Tidegate => "Tidegate",
+            Kind::Plain => "Tidegate, no policy",
         })
     }
 }
@@ -51,7 +65,7 @@ impl Running {
     pub(crate) async fn start(kind: Kind, file: &Path) -> anyhow::Result<Running> {
         Ok(match kind {
             Kind::MirrorMaker => Running::MirrorMaker(MirrorMaker::start(file).await?),
-            Kind::Tidegate => Running::Tidegate(Tidegate::start(file, &[])?),
+            Kind::Tidegate | Kind::Plain => Running::Tidegate(Tidegate::start(file, &[])?),
         })
     }
 
@@ -122,8 +136,15 @@ pub(crate) async fn measure(
     target: &KafkaCluster,
 ) -> anyhow::Result<Measured> {
     let directory = tempfile::tempdir()?;
-    let alias = format!("{}{}", if kind == Kind::Tidegate { "tg" } else { "mm" }, workload.name);
-    let file = flow_file(&alias, &workload.topic(), source, target).write(directory.path())?;
+    let alias = format!("{}{}", kind.alias(), workload.name);
+    let policy = match kind {
+        Kind::MirrorMaker => workload.policy.transformations(),
+        Kind::Tidegate => workload.policy.plugins(),
+        Kind::Plain => &[],
+    };
+    let file = flow_file(&alias, &workload.topic(), source, target);
+    let file = policy.iter().fold(file, |file, (key, value)| file.set_for_flow(key, value));
+    let file = file.write(directory.path())?;
     let target_topic = format!("{alias}.{}", workload.topic());
     let watch = EndWatch::new(target, &target_topic)?;
     let record_count = workload.record_count;

@@ -6,11 +6,12 @@ use std::time::Duration;
 use anyhow::ensure;
 use rdkafka::ClientConfig;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::{BaseRecord, DefaultProducerContext, Producer, ThreadedProducer};
 use tidegate_tests::batch_log::stored_batches;
 use tidegate_tests::{KafkaCluster, Numbered, end_offsets, topics};
 
-use crate::workload::{PARTITION_COUNT, Workload};
+use crate::workload::{HEADERS, PARTITION_COUNT, Policy, Workload};
 
 /// Values are dealt from so many different ones: making each anew would take longer than sending it.
 const VALUE_COUNT: u64 = 4_096;
@@ -69,6 +70,9 @@ fn send_all(producer: &ThreadedProducer<DefaultProducerContext>, workload: &Work
         let partition = (number % PARTITION_COUNT as u64) as i32;
         let mut record =
             BaseRecord::to(&topic).partition(partition).key(key.as_str()).payload(value.as_slice());
+        if workload.policy != Policy::None {
+            record = record.headers(headers());
+        }
         while let Err((error, back)) = producer.send(record) {
             let full = matches!(error, KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull));
             ensure!(full, "could not fill {topic}: {error}");
@@ -79,6 +83,20 @@ fn send_all(producer: &ThreadedProducer<DefaultProducerContext>, workload: &Work
     Ok(producer.flush(FLUSH_TIMEOUT)?)
 }
 
+fn headers() -> OwnedHeaders {
+    HEADERS.iter().fold(OwnedHeaders::new_with_capacity(HEADERS.len()), |headers, (key, value)| {
+        headers.insert(Header { key, value: Some(*value) })
+    })
+}
+
+/// Bytes of a record's headers in the log, with their lengths.
+fn header_bytes(workload: &Workload) -> usize {
+    match workload.policy {
+        Policy::None => 0,
+        _ => HEADERS.iter().map(|(key, value)| key.len() + value.len() + 2).sum(),
+    }
+}
+
 /// Most batches must be nearly as large as wanted, or the figures would be those of another workload.
 fn look_into_log(source: &KafkaCluster, workload: &Workload) -> anyhow::Result<Filled> {
     let mut batches = Vec::new();
@@ -87,7 +105,8 @@ fn look_into_log(source: &KafkaCluster, workload: &Workload) -> anyhow::Result<F
     }
     let batch_count = batches.len().max(1);
     let records_per_batch = workload.record_count as f64 / batch_count as f64;
-    let wanted = workload.batch_bytes as f64 / (workload.value_bytes as f64 + 20.0);
+    let wanted =
+        workload.batch_bytes as f64 / ((workload.value_bytes + header_bytes(workload)) as f64 + 20.0);
     ensure!(
         (0.7..1.3).contains(&(records_per_batch / wanted)),
         "batches hold {records_per_batch:.0} records on average instead of about {wanted:.0}"

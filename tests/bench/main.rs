@@ -3,12 +3,14 @@
 //! `bench-results/`.
 //!
 //! `bench` runs everything, `bench quick` a quarter of it, `bench PART…` parts (`none256`, `lz4`, `none16`, `small`,
-//! `latency`); `alone` leaves MirrorMaker 2 out.
+//! `filter`, `filterlz4`, `filterzstd`, `header`, `latency`, `swap`, `start`); `alone` leaves MirrorMaker 2 out. The parts with a policy run
+//! Tidegate a second time without it.
 
 mod contender;
 mod fill;
 mod latency;
 mod machine;
+mod policies;
 mod socket_copy;
 mod table;
 mod workload;
@@ -22,34 +24,40 @@ use tidegate_tests::{KafkaCluster, KafkaOptions, KafkaVersion};
 
 use contender::Kind;
 use table::{Latencies, Throughput};
-use workload::{WORKLOADS, Workload};
+use workload::{Policy, WORKLOADS, Workload};
 
+#[derive(Default)]
 struct Options {
     quick: bool,
     alone: bool,
     workloads: Vec<Workload>,
     latency: bool,
+    swap: bool,
+    start: bool,
 }
 
 impl Options {
     fn parse(arguments: &[String]) -> anyhow::Result<Options> {
-        let mut options = Options { quick: false, alone: false, workloads: Vec::new(), latency: false };
+        let mut options = Options::default();
         for argument in arguments {
             match argument.as_str() {
                 "quick" => options.quick = true,
                 "alone" => options.alone = true,
                 "latency" => options.latency = true,
+                "swap" => options.swap = true,
+                "start" => options.start = true,
                 name => match WORKLOADS.iter().find(|workload| workload.name == name) {
                     Some(workload) => options.workloads.push(*workload),
                     None => bail!(
-                        "no part {name:?}; there are quick, alone, latency, none256, lz4, none16, small"
+                        "no part {name:?}; there are quick, alone, latency, swap, start, {}",
+                        WORKLOADS.map(|workload| workload.name).join(", ")
                     ),
                 },
             }
         }
-        if options.workloads.is_empty() && !options.latency {
+        if options.workloads.is_empty() && !options.latency && !options.swap && !options.start {
             options.workloads = WORKLOADS.to_vec();
-            options.latency = true;
+            (options.latency, options.swap, options.start) = (true, true, true);
         }
         if options.quick {
             for workload in &mut options.workloads {
@@ -84,12 +92,18 @@ async fn main() -> anyhow::Result<()> {
             latencies.push(*kind, measured);
         }
     }
+    let swaps = if options.swap { Some(policies::swaps(&source, &target).await?) } else { None };
+    let start = if options.start { Some(policies::start(&source, &target).await?) } else { None };
     print!("{}{}", table::throughput_text(&throughputs), table::latency_text(&latencies));
+    print!("{}", swaps.as_ref().map(policies::Swaps::text).unwrap_or_default());
+    print!("{}", start.as_ref().map(policies::Start::text).unwrap_or_default());
     let results = json!({
         "machine": machine::facts(),
         "quick": options.quick,
         "throughput": throughputs.iter().map(Throughput::json).collect::<Vec<Value>>(),
         "latency": latencies.json(),
+        "swap": swaps.as_ref().map(policies::Swaps::json),
+        "start": start.as_ref().map(policies::Start::json),
     });
     keep(&results)
 }
@@ -105,7 +119,8 @@ async fn measure_throughput(
     eprintln!("{}: {filled}", workload.title);
     let copy = socket_copy::measure(filled.stored_bytes)?;
     let mut throughput = Throughput::new(*workload, filled, copy);
-    for kind in options.contenders() {
+    let plain: &[Kind] = if workload.policy == Policy::None { &[] } else { &[Kind::Plain] };
+    for kind in options.contenders().iter().chain(plain) {
         let measured = contender::measure(*kind, workload, source, target).await?;
         eprintln!("{}: {kind}: {measured}", workload.title);
         throughput.push(*kind, measured);

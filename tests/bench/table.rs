@@ -8,10 +8,12 @@ use crate::contender::{Kind, Measured};
 use crate::fill::Filled;
 use crate::latency;
 use crate::socket_copy::SocketCopy;
-use crate::workload::Workload;
+use crate::workload::{Policy, Workload};
 
 /// Wanted at least: records per second as a multiple of MirrorMaker 2's.
 const RATE_RATIO_MIN: f64 = 3.0;
+/// Wanted at least: records per second with a filter that keeps all, as a part of those without it.
+const POLICY_RATE_RATIO_MIN: f64 = 0.9;
 /// Wanted at most.
 const FIRST_RECORD_S_MAX: f64 = 1.0;
 const RESIDENT_MIB_MAX: f64 = 100.0;
@@ -61,6 +63,17 @@ impl Throughput {
         Some(self.of(Kind::Tidegate)?.cpu_s_per_million() / self.copy_cpu_s_per_million())
     }
 
+    /// Records per second with the policy as a part of those without.
+    fn policy_rate_ratio(&self) -> Option<f64> {
+        Some(self.of(Kind::Tidegate)?.records_per_second() / self.of(Kind::Plain)?.records_per_second())
+    }
+
+    /// CPU time that the policy adds to a record, in nanoseconds.
+    fn policy_ns(&self) -> Option<f64> {
+        let with = self.of(Kind::Tidegate)?.cpu_s_per_million();
+        Some((with - self.of(Kind::Plain)?.cpu_s_per_million()) * 1_000.0)
+    }
+
     pub(crate) fn json(&self) -> Value {
         let contenders = self.measured.iter().map(|(kind, measured)| {
             let figures = json!({
@@ -87,6 +100,9 @@ impl Throughput {
             "cpu_ratio_wanted_max": self.workload.cpu_ratio_max,
             "rate_ratio_to_mirror_maker": self.rate_ratio(),
             "rate_ratio_wanted_min": RATE_RATIO_MIN,
+            "rate_ratio_to_plain": self.policy_rate_ratio(),
+            "rate_ratio_to_plain_wanted_min": POLICY_RATE_RATIO_MIN,
+            "policy_cpu_ns_per_record": self.policy_ns(),
             "cpu_ratio_to_socket_copy": self.copy_ratio(),
         });
         if let Some(object) = value.as_object_mut() {
@@ -131,8 +147,10 @@ fn wanted(text: &mut String, throughput: &Throughput) {
         let _ = writeln!(text, "  {what}: {found:.3} (wanted {wanted}): {word}");
     };
     if let Some(ratio) = throughput.cpu_ratio() {
-        let max = throughput.workload.cpu_ratio_max;
-        line("CPU per record ÷ MirrorMaker 2", ratio, ratio <= max, &format!("≤ {max}"));
+        match throughput.workload.cpu_ratio_max {
+            Some(max) => line("CPU per record ÷ MirrorMaker 2", ratio, ratio <= max, &format!("≤ {max}")),
+            None => line("CPU per record ÷ MirrorMaker 2", ratio, true, "to be said"),
+        }
     }
     if let Some(ratio) = throughput.rate_ratio() {
         line(
@@ -141,6 +159,15 @@ fn wanted(text: &mut String, throughput: &Throughput) {
             ratio >= RATE_RATIO_MIN,
             &format!("≥ {RATE_RATIO_MIN}"),
         );
+    }
+    if let Some(ratio) = throughput.policy_rate_ratio() {
+        let is_filter = throughput.workload.policy == Policy::KeepAll;
+        let good = !is_filter || ratio >= POLICY_RATE_RATIO_MIN;
+        let wanted = if is_filter { format!("≥ {POLICY_RATE_RATIO_MIN}") } else { "to be said".to_owned() };
+        line("records per second ÷ without the policy", ratio, good, &wanted);
+    }
+    if let Some(ns) = throughput.policy_ns() {
+        line("CPU ns that the policy adds to a record", ns, true, "to be said");
     }
     if let Some(tidegate) = throughput.of(Kind::Tidegate) {
         let (first, resident) =

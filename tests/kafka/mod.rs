@@ -8,6 +8,7 @@ mod compaction;
 mod growth;
 mod large_records;
 mod names;
+mod plugins;
 mod policies;
 mod transactions;
 mod whole_copy;

@@ -268,7 +268,9 @@ impl WorkerState {
     fn obey(&mut self, command: Command, now: Instant) {
         match command {
             Command::TakeChain { chain, taken } => {
-                let _asker_may_be_gone = taken.send(self.take_chain(chain));
+                let changeovers = self.take_chain(chain);
+                self.flow.note_chain_wait(now.elapsed());
+                let _asker_may_be_gone = taken.send(changeovers);
             }
             Command::Add(starts) => self.add_lanes(starts, now),
             Command::RefreshSource => self.source.refresh.now(now),

@@ -50,6 +50,10 @@ impl Collector for FlowCollector {
         self.flow_gauge(&mut encoder, "tidegate_flow_refusals", "What the last plan would not do", |flow| {
             i64::try_from(flow.refusals.len()).unwrap_or(i64::MAX)
         })?;
+        let what = "The longest time that batches waited for a worker to change plugins, in microseconds";
+        self.flow_gauge(&mut encoder, "tidegate_flow_chain_wait_microseconds", what, |flow| {
+            i64::try_from(flow.chain_wait_max.as_micros()).unwrap_or(i64::MAX)
+        })?;
         self.partition_counter(
             &mut encoder,
             "tidegate_records",
