@@ -169,7 +169,8 @@ fn text(inspection: &Inspection) -> String {
         lines.push(("refused", refusal.clone()));
     }
     // Last, for it is the longest, in lines below each other.
-    lines.push(("schema", schema.map_or("none".to_owned(), |schema| schema.replace('\n', "\n          "))));
+    let none = || if inspection.name.is_some() { "none".to_owned() } else { unknown() };
+    lines.push(("schema", schema.map_or_else(none, |schema| schema.replace('\n', "\n          "))));
     lines.iter().map(|(word, value)| format!("{word:<10}{value}\n")).collect()
 }
 
