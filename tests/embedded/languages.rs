@@ -66,7 +66,7 @@ fn records() -> Vec<(Content, bool)> {
     let record = |index: usize| {
         let (value, headers, leaves) = shapes[index / PARTITION_COUNT % shapes.len()];
         let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), value.map(bytes))).collect();
-        let key = (index % 5 > 0).then(|| bytes(&format!("k{index}")));
+        let key = (!index.is_multiple_of(5)).then(|| bytes(&format!("k{index}")));
         let content = Content { key, value: value.map(bytes), headers, timestamp_ms: TIME_MS + index as i64 };
         (content, leaves)
     };
