@@ -268,3 +268,25 @@ async fn nothing_runs_in_the_place_of_a_decision_that_cant_be_read() {
     );
     assert_eq!(scenario.count(TARGET_TOPIC).await, 800, "nothing was copied");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_plan_shows_what_a_run_would_take_over() {
+    let pair = Pair::start(1).await;
+    let scenario = stamped(&pair, "one");
+    pair.produce(0..400).await;
+    let mut process = scenario.run();
+    arrived(&scenario, &mut process, 400).await;
+    let file = scenario.file.display().to_string();
+    let plan = async || {
+        let finished = Tidegate::command(&["plan", &file], ARRIVAL_DEADLINE).await.unwrap();
+        assert_eq!(finished.code, 0, "{}", finished.output);
+        finished.output
+    };
+    assert!(plan().await.contains(TARGET_TOPIC));
+    let wish = json!({ "module": { "builtin": "identity-policy" }, "force": true });
+    let (code, answer) = order(&scenario, &process, "plugins/naming/swap", &wish).await;
+    assert_eq!(code, 200, "{answer}");
+    let shown = plan().await;
+    assert!(shown.contains(TOPIC) && !shown.contains(TARGET_TOPIC), "{shown}");
+    stops(process).await;
+}

@@ -267,9 +267,14 @@ pub(super) fn quarantine(reader: &mut FlowReader<'_>) -> QuarantineConfig {
         [("source", QuarantineSide::Source), ("target", QuarantineSide::Target)];
     let layer = Layer::Option;
     let topic = reader.parsed(layer, "tidegate.quarantine.topic", |value| {
-        TopicName::parse(values::trim(value))
-            .map(|topic| topic.to_string())
-            .map_err(|illegal| illegal.to_string())
+        let topic = TopicName::parse(values::trim(value)).map_err(|illegal| illegal.to_string())?;
+        // Whatever else topic lists match is copied, and what was kept aside would cross after all.
+        match [".internal", "-internal"].iter().any(|end| topic.as_str().ends_with(end)) {
+            true => Ok(topic.to_string()),
+            false => {
+                Err("wants a name that no flow copies: one that ends with .internal or -internal".to_owned())
+            }
+        }
     });
     QuarantineConfig {
         topic: topic.unwrap_or_else(|| format!("tidegate-quarantine.{}.internal", reader.flow.target)),

@@ -411,7 +411,8 @@ impl FlowLoop {
         self.write(decisions, ready.loaded.modules.clone(), id.clone());
         self.policies.prepared = Some((id.clone(), ready));
         if let Some(answer) = answer {
-            let deadline = started + Duration::from_millis(REPORTS_MS_MAX);
+            // From now: a large module may have been compiled for longer than that.
+            let deadline = Instant::now() + Duration::from_millis(REPORTS_MS_MAX);
             self.policies.waiting.push(Waiting { id, answer, started, deadline });
         }
     }

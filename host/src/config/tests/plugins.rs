@@ -20,10 +20,24 @@ fn a_flow_without_plugins_has_its_quarantine_all_the_same() {
         replication_factor: -1,
     };
     assert_eq!(flow.quarantine, expected);
-    let own = "tidegate.quarantine.topic=bad\nA->B.tidegate.quarantine.side=TARGET\ntidegate.quarantine.replication.factor=3\n";
-    let expected =
-        QuarantineConfig { topic: "bad".into(), side: QuarantineSide::Target, replication_factor: 3 };
+    let own = "tidegate.quarantine.topic=bad.internal\nA->B.tidegate.quarantine.side=TARGET\ntidegate.quarantine.replication.factor=3\n";
+    let expected = QuarantineConfig {
+        topic: "bad.internal".into(),
+        side: QuarantineSide::Target,
+        replication_factor: 3,
+    };
     assert_eq!(flow_of(own).quarantine, expected);
+}
+
+#[test]
+fn a_quarantine_that_flows_would_copy_is_refused() {
+    let problems = problems_of("tidegate.quarantine.topic=kept-aside");
+    assert!(
+        problems.contains(
+            "tidegate.quarantine.topic = \"kept-aside\": wants a name that no flow copies: one that ends with .internal or -internal"
+        ),
+        "{problems}"
+    );
 }
 
 #[test]
