@@ -164,6 +164,15 @@ fn print(text: &str) {
     let _reader_may_have_gone = std::io::stdout().lock().write_all(text.as_bytes());
 }
 
+/// What records and plugins say may not steer the terminal that shows it.
+fn visible(text: &str) -> String {
+    let shown = |character: char| match character.is_control() && !matches!(character, '\n' | '\t') {
+        true => character.escape_default().to_string(),
+        false => character.to_string(),
+    };
+    text.chars().map(shown).collect()
+}
+
 /// Runs the command line and gives the process's exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match Cli::try_parse_from(arguments) {
@@ -237,6 +246,11 @@ fn config_failure(file: &Path, problem: &crate::config::LoadError) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn records_dont_steer_the_terminal() {
+        assert_eq!(visible("a\u{1b}[2J\r\u{9b}\tb\nü"), "a\\u{1b}[2J\\r\\u{9b}\tb\nü");
+    }
 
     #[test]
     fn every_setting_of_the_process_has_its_flag() {

@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use comfy_table::{ContentArrangement, Table, presets};
 
 use super::client::ClientArguments;
-use super::{Exit, Failure, Output, print};
+use super::{Exit, Failure, Output, print, visible};
 use crate::serve::orders::{QuarantineWish, QuarantinedView, ReplayView};
 
 #[derive(Debug, Args)]
@@ -165,15 +165,6 @@ fn show_text(view: &QuarantinedView) -> String {
     text
 }
 
-/// What records hold may not steer the terminal that shows it.
-fn visible(text: &str) -> String {
-    let shown = |character: char| match character.is_control() && !matches!(character, '\n' | '\t') {
-        true => character.escape_default().to_string(),
-        false => character.to_string(),
-    };
-    text.chars().map(shown).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -205,11 +196,6 @@ mod tests {
         ];
         assert_eq!(lines, expected);
         assert_eq!(list_text(&[]), "nothing is in quarantine\n");
-    }
-
-    #[test]
-    fn records_dont_steer_the_terminal() {
-        assert_eq!(visible("a\u{1b}[2J\r\u{9b}\tb\nü"), "a\\u{1b}[2J\\r\\u{9b}\tb\nü");
     }
 
     #[test]

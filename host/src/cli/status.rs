@@ -2,7 +2,7 @@
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
-use super::{Exit, Failure, Output, StatusArguments};
+use super::{Exit, Failure, Output, StatusArguments, visible};
 use crate::serve::view::{FlowView, PartitionView, StatusView};
 
 /// How long the running process may take to answer, in milliseconds.
@@ -78,8 +78,12 @@ fn paused_line(flow: &FlowView, partition: &PartitionView) -> Option<String> {
     let (topic, number) = (&partition.topic, partition.partition);
     Some(format!(
         "  {topic}-{number} PAUSED at offset {} by plugin \"{}\" (generation {}): {}; go on with `tidegate flow resume \
-         {} --partition {topic}[{number}]`, or swap the plugin\n",
-        paused.offset, paused.plugin, paused.generation, paused.reason, flow.name
+         '{}' --partition '{topic}[{number}]'`, or swap the plugin\n",
+        paused.offset,
+        paused.plugin,
+        paused.generation,
+        visible(&paused.reason),
+        flow.name
     ))
 }
 
@@ -264,7 +268,7 @@ mod tests {
                 "TOPIC PARTITION TARGET SLOT END POSITION LAG RECORDS REC/S BYTES/S PASS MERGE REWRITE",
                 "orders 0 east.orders 7 120 100 20 100 12 1.5 KiB 3 2 1",
                 "orders-0 PAUSED at offset 100 by plugin \"mask\" (generation 2): is no JSON; go on with `tidegate flow \
-                 resume east->west --partition orders[0]`, or swap the plugin",
+                 resume 'east->west' --partition 'orders[0]'`, or swap the plugin",
                 "orders-0: the target answered NotLeaderOrFollower",
             ]
         );
