@@ -5,6 +5,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+/// Builds guests as the built-in policies are built.
+#[path = "../host/src/plugin/component_build.rs"]
+mod component_build;
 mod embedded;
 mod floors;
 mod kafka;

@@ -57,7 +57,7 @@ const GONE_LOOK_MS: u64 = 2_000;
 
 /// What the loop's tasks bring.
 enum Done {
-    Round(Box<Round>, anyhow::Result<Plan>),
+    Round(Box<Round>, anyhow::Result<Box<Plan>>),
     Positions {
         slots: Vec<OwnedSlot>,
         positions: anyhow::Result<BTreeMap<SourcePartition, SourceOffset>>,
@@ -207,7 +207,7 @@ impl FlowLoop {
         let is_leader = self.ownership.is_leader();
         self.tasks.spawn(async move {
             let end = make_round(&mut round, is_leader).await;
-            Done::Round(round, end)
+            Done::Round(round, end.map(Box::new))
         });
     }
 
@@ -306,7 +306,7 @@ impl FlowLoop {
                 self.round = Some(round);
                 self.give_policies();
                 self.take_deferred();
-                self.take_round(end).await?;
+                self.take_round(end.map(|plan| *plan)).await?;
             }
             Done::Made(made) => self.take_made(*made),
             Done::DecisionWritten { id, end } => self.take_written(&id, end),

@@ -4,6 +4,7 @@
 mod connections;
 mod demo;
 mod errors;
+mod languages;
 mod leaders;
 mod made_anew;
 mod naming;

@@ -9,11 +9,9 @@ use anyhow::ensure;
 use tidegate_tests::{FlowFile, Tidegate, eventually};
 
 use super::{Pair, TOPIC};
+use crate::component_build;
 use crate::scenario::{ARRIVAL_DEADLINE, Scenario, stops};
 
-/// How the built-in policies are built, too.
-#[path = "../../host/src/plugin/component_build.rs"]
-mod component_build;
 #[path = "../../host/src/plugin/tests/hand_made.rs"]
 mod hand_made;
 

@@ -59,7 +59,7 @@ pub fn cache_directory() -> anyhow::Result<PathBuf> {
 /// The folder appears by one rename, so it is whole or not there.
 fn fetch_with_maven(version: KafkaVersion, cache: &Path, directory: &Path) -> anyhow::Result<()> {
     ensure!(
-        skip::runs("mvn", "-version"),
+        skip::runs("mvn", &["-version"]),
         "Kafka {version} is not in {} and there is no Maven to fetch it; apt-get install maven",
         cache.display()
     );

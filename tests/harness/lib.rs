@@ -7,6 +7,7 @@ pub mod access;
 pub mod batch_log;
 pub mod compare;
 pub mod eventually;
+pub mod examples;
 pub mod flow_file;
 pub mod jars;
 pub mod kafka;

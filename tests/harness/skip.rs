@@ -20,7 +20,7 @@ pub fn skipped(why: &str) {
 
 /// Why clusters of this version can't be started on this machine, or `None` if they can.
 pub fn why_not(version: KafkaVersion) -> Option<String> {
-    if !runs("java", "-version") {
+    if !runs("java", &["-version"]) {
         return Some(
             "there is no Java on this machine; apt-get install openjdk-17-jdk-headless maven".to_owned(),
         );
@@ -29,7 +29,7 @@ pub fn why_not(version: KafkaVersion) -> Option<String> {
 }
 
 /// Whether a program is there and answers.
-pub fn runs(program: &str, argument: &str) -> bool {
-    let status = Command::new(program).arg(argument).stdout(Stdio::null()).stderr(Stdio::null()).status();
+pub fn runs(program: &str, arguments: &[&str]) -> bool {
+    let status = Command::new(program).args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).status();
     status.is_ok_and(|status| status.success())
 }

@@ -5,10 +5,8 @@ use std::path::Path;
 use tidegate_tests::access::{KEEPS_ACCESS_RULES, add_access_rule, commit_as_group};
 use tidegate_tests::{FlowFile, KafkaCluster, KafkaOptions, KafkaVersion, Tidegate, shared, topics};
 
+use crate::component_build;
 use crate::scenario::{ARRIVAL_DEADLINE, Scenario};
-
-#[path = "../../host/src/plugin/component_build.rs"]
-mod component_build;
 
 /// The component of guests/selective, built as its author would build it.
 fn selective() -> Vec<u8> {

@@ -71,7 +71,7 @@ impl Subject {
     /// The plugin with these settings, proved, in this flow. What it rejects or fails on is always told with its reason.
     pub fn start(&self, link: &Link, settings_json: &str) -> Result<LoadedPlugin, LoadError> {
         let config = PluginConfig {
-            name: "plugin".to_owned(),
+            name: self.module.to_string(),
             module: self.module.clone(),
             sha256: None,
             settings_json: settings_json.to_owned(),
@@ -100,7 +100,13 @@ pub fn link(source: &str, target: &str) -> Link {
 
 /// The `*.yaml` and `*.yml` files of a folder, sorted.
 pub fn fixture_files(folder: &Path) -> Result<Vec<PathBuf>, String> {
-    let unreadable = |error: std::io::Error| format!("could not list {}: {error}", folder.display());
+    let unreadable = |error: std::io::Error| {
+        format!(
+            "could not list {}: {error}; the cases of a plugin are the *.yaml there: go to its folder, or give --path or \
+             --fixtures",
+            folder.display()
+        )
+    };
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();

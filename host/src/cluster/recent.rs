@@ -45,17 +45,22 @@ pub async fn recent_records(
     if filled_count == 0 {
         return Ok(Vec::new());
     }
-    let share = count.min(RECENT_RECORD_COUNT_MAX).div_ceil(filled_count);
+    let mut left = count.min(RECENT_RECORD_COUNT_MAX);
+    let share = left.div_ceil(filled_count);
     let bytes_max = RECENT_BYTES_MAX / filled_count;
     let deadline = Instant::now() + READ_DEADLINE;
     let mut batches = Vec::new();
     for (partition, end) in ends.into_iter().filter(|(_, end)| end.count() > 0) {
-        let reading = Reading::new(Arc::clone(&name), partition, end, share, bytes_max);
+        if left == 0 {
+            break;
+        }
+        let reading = Reading::new(Arc::clone(&name), partition, end, share.min(left), bytes_max);
         let records = tokio::time::timeout_at(deadline, reading.run(client))
             .await
             .map_err(|_| anyhow::anyhow!("{} s were not enough", READ_DEADLINE.as_secs()))
             .and_then(|read| read)
             .with_context(|| format!("could not read the last records of {topic}[{partition}]"))?;
+        left -= records.len().min(left);
         if !records.is_empty() {
             batches.push(OwnedBatch { topic: topic.clone(), partition, records });
         }

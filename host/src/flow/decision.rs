@@ -304,7 +304,7 @@ pub(super) mod tests {
             DecidedPlugin { settings: "{\"b\":2,\"a\":1}".to_owned(), ..one.clone() },
         ];
         for same in same {
-            assert_eq!(fingerprint(&[one.clone()]), fingerprint(&[same]));
+            assert_eq!(fingerprint(std::slice::from_ref(&one)), fingerprint(&[same]));
         }
         let others = [
             DecidedPlugin { name: "other".to_owned(), ..one.clone() },
@@ -317,7 +317,11 @@ pub(super) mod tests {
             DecidedPlugin { memory_bytes: 1, ..one.clone() },
         ];
         for other in others {
-            assert_ne!(fingerprint(&[one.clone()]), fingerprint(&[other.clone()]), "{other:?}");
+            assert_ne!(
+                fingerprint(std::slice::from_ref(&one)),
+                fingerprint(std::slice::from_ref(&other)),
+                "{other:?}"
+            );
         }
         let two = plugin("region", "d1");
         let order = [fingerprint(&[one.clone(), two.clone()]), fingerprint(&[two, one])];

@@ -186,6 +186,12 @@ static bool take_string(tidegate_bytes text, uint32_t *at, tidegate_bytes *strin
   return take(text, at, '"');
 }
 
+static tidegate_bytes joined(const tidegate_bytes *parts, uint32_t count) {
+  list text = {0, 0, 0};
+  for (; count > 0; count--, parts++) copy(extend(&text, parts->length), parts->data, parts->length);
+  return (tidegate_bytes){(const char *)text.start, text.length};
+}
+
 bool tidegate_one_setting(tidegate_bytes settings, tidegate_bytes name, tidegate_bytes *value, tidegate_bytes *problem) {
   uint32_t at = 0;
   tidegate_bytes key, found = {NULL, 0};
@@ -194,7 +200,8 @@ bool tidegate_one_setting(tidegate_bytes settings, tidegate_bytes name, tidegate
     is_read = take_string(settings, &at, &key) && take(settings, &at, ':') && take_string(settings, &at, &found) &&
               take(settings, &at, '}');
     if (is_read && !tidegate_equal(key, name)) {
-      *problem = TIDEGATE_TEXT("there is a setting that this plugin does not know");
+      const tidegate_bytes words[] = {TIDEGATE_TEXT("there is no setting "), key, TIDEGATE_TEXT("; there is: "), name};
+      *problem = joined(words, 4);
       return false;
     }
   }

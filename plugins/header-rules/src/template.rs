@@ -73,9 +73,18 @@ impl Template {
             "partition" => Place::Partition,
             "offset" => Place::Offset,
             "timestamp" => Place::Timestamp,
-            "flow" => return Ok(self.push_text(&link.name)),
-            "source_cluster" => return Ok(self.push_text(&link.source_cluster)),
-            "target_cluster" => return Ok(self.push_text(&link.target_cluster)),
+            "flow" => {
+                self.push_text(&link.name);
+                return Ok(());
+            }
+            "source_cluster" => {
+                self.push_text(&link.source_cluster);
+                return Ok(());
+            }
+            "target_cluster" => {
+                self.push_text(&link.target_cluster);
+                return Ok(());
+            }
             _ => {
                 return Err(format!(
                     "\"{text}\" has the place {{{name}}}; there is: {{topic}}, {{partition}}, {{offset}}, {{timestamp}}, \

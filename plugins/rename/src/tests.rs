@@ -191,7 +191,7 @@ proptest! {
     ) {
         let proven: Vec<String> = patterns
             .iter()
-            .map(|(expression, to)| format!("{{\"match\":{},\"to\":\"{to}\"}}", format!("{expression:?}")))
+            .map(|(expression, to)| format!("{{\"match\":{expression:?},\"to\":\"{to}\"}}"))
             .filter(|pattern| testing::start::<Rename>(&format!("{{\"patterns\":[{pattern}]}}")).is_ok())
             .collect();
         let table: Vec<String> = table.iter().map(|(old, new)| format!("{old:?}:{new:?}")).collect();

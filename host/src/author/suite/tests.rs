@@ -76,3 +76,24 @@ fn a_folder_without_cases_is_no_success() {
         format!("{} holds no *.yaml; without cases nothing is tested", folder.path().display())
     );
 }
+
+/// The cases beside each plugin that the binary carries are its examples, too: they must stay true.
+#[test]
+fn the_shipped_plugins_pass_their_own_cases() {
+    // Cases start a plugin each; it is compiled once. Generous, for machines that have other things to do.
+    let cache = tempfile::tempdir().unwrap();
+    let engine = Engine::new(Some(cache.path().to_owned())).unwrap();
+    let limits = Limits { deadline: Duration::from_secs(10), ..Limits::default() };
+    let plugins = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugins");
+    let mut tested = Vec::new();
+    for name in crate::plugin::builtin_names() {
+        let Ok(files) = fixture_files(&plugins.join(name).join("fixtures")) else { continue };
+        let subject = Subject::read(&engine, &PluginModule::Builtin(name.to_owned()), limits).unwrap();
+        for file in files {
+            let result = run_file(&subject, &file);
+            assert!(result.has_passed() && !result.cases.is_empty(), "{result:#?}");
+        }
+        tested.push(name);
+    }
+    assert_eq!(tested, ["acl-map", "header-rules", "redact", "region-filter", "rename"]);
+}

@@ -67,7 +67,10 @@ pub(super) fn run(arguments: &InspectArguments) -> Result<(), Failure> {
     crate::cli::print(&text);
     match refusal {
         None => Ok(()),
-        Some(refusal) => Err(Exit::Data.because(anyhow::anyhow!("{refusal}"))),
+        Some(_) => {
+            Err(Exit::Data
+                .because(anyhow::anyhow!("{module} would be refused; why is said behind \"refused\"")))
+        }
     }
 }
 
@@ -149,17 +152,25 @@ fn text(inspection: &Inspection) -> String {
         ("exports", list(&inspection.exports)),
     ];
     if inspection.hooks.contains(&"records") {
-        let needs = inspection.needs.as_ref().map(|needs| list(needs));
-        lines.push(("needs", needs.unwrap_or("depends on the settings; give --settings".to_owned())));
+        lines.push((
+            "needs",
+            match (&inspection.needs, &inspection.refusal) {
+                (Some(needs), _) => list(needs),
+                (None, None) => "depends on the settings; give --settings".to_owned(),
+                (None, Some(_)) => unknown(),
+            },
+        ));
     }
     let schema = inspection.settings_schema.as_ref().map(|schema| match schema {
         serde_json::Value::String(text) => text.clone(),
         schema => serde_json::to_string_pretty(schema).unwrap_or_default(),
     });
-    lines.push(("schema", schema.map_or("none".to_owned(), |schema| format!("\n{schema}"))));
     if let Some(refusal) = &inspection.refusal {
         lines.push(("refused", refusal.clone()));
     }
+    // Last, for it is the longest, in lines below each other.
+    let none = || if inspection.name.is_some() { "none".to_owned() } else { unknown() };
+    lines.push(("schema", schema.map_or_else(none, |schema| schema.replace('\n', "\n          "))));
     lines.iter().map(|(word, value)| format!("{word:<10}{value}\n")).collect()
 }
 
@@ -198,7 +209,7 @@ mod tests {
              imports   tidegate:plugin/host@0.1.0\n\
              exports   tidegate:plugin/lifecycle@0.1.0, tidegate:plugin/records@0.1.0\n\
              needs     header region\n\
-             schema    \n{\n  \"type\": \"object\"\n}\n"
+             schema    {\n            \"type\": \"object\"\n          }\n"
         );
     }
 
@@ -217,7 +228,7 @@ mod tests {
         for line in [
             "name      unknown\n",
             "imports   wasi:io/streams@0.2.6\n",
-            "needs     depends on the settings; give --settings\n",
+            "needs     unknown\n",
             "refused   it imports too much\n",
         ] {
             assert!(shown.contains(line), "no {line:?} in {shown}");

@@ -46,6 +46,7 @@ pub(super) fn run(arguments: &TestArguments) -> Result<(), Failure> {
             Ok(()) => {}
             Err(failure) => eprintln!("tidegate: {failure}"),
         }
+        eprintln!("waiting for a change of the component or a case; Ctrl-C ends");
         changes.wait(|| watched(arguments));
     }
 }

@@ -14,7 +14,7 @@ use crate::cluster::recent::{RECENT_RECORD_COUNT_MAX, recent_records};
 use crate::config::PluginModule;
 use crate::names::TopicName;
 use crate::plugin::trial::{TrialBatch, TrialReport, compare};
-use crate::plugin::{Chain, Engine, LoadError};
+use crate::plugin::{Chain, Engine, LoadError, LoadedPlugin};
 
 #[derive(Debug, Args)]
 pub(super) struct TrialArguments {
@@ -87,11 +87,19 @@ pub(super) fn run(
 
 impl Place<'_> {
     fn chain(&self, module: &PluginModule, settings_json: &str) -> Result<Chain, Failure> {
-        let chain = || -> Result<Chain, LoadError> {
+        let start = || -> Result<LoadedPlugin, LoadError> {
             let subject = Subject::read(self.engine, module, self.limits.limits())?;
-            alone(&Arc::new(subject.start(&link(self.flow.0, self.flow.1), settings_json)?))
+            subject.start(&link(self.flow.0, self.flow.1), settings_json)
         };
-        chain().map_err(module_failure)
+        let plugin = start().map_err(module_failure)?;
+        if !plugin.hooks.records {
+            let problem = format!(
+                "{module} edits no records, so there is nothing to try on them; it has only: {}",
+                plugin.hooks
+            );
+            return Err(Exit::Data.because(anyhow::anyhow!("{problem}")));
+        }
+        alone(&Arc::new(plugin)).map_err(module_failure)
     }
 }
 
