@@ -261,6 +261,15 @@ pub(super) fn json_object(text: &str) -> Result<String, String> {
     }
 }
 
+/// Said of a quarantine topic that is like any other topic.
+const QUARANTINE_COPIED: &str = "must end with .internal or -internal: flows copy topics of other names, and with them what \
+     is kept from the target";
+
+/// Whether no flow copies a topic of this name, whatever its lists and its naming policy say.
+fn is_left_by_flows(topic: &str) -> bool {
+    topic.ends_with(".internal") || topic.ends_with("-internal")
+}
+
 /// Where the flow's quarantine is.
 pub(super) fn quarantine(reader: &mut FlowReader<'_>) -> QuarantineConfig {
     const SIDES: [(&str, QuarantineSide); 2] =
@@ -268,12 +277,10 @@ pub(super) fn quarantine(reader: &mut FlowReader<'_>) -> QuarantineConfig {
     let layer = Layer::Option;
     let topic = reader.parsed(layer, "tidegate.quarantine.topic", |value| {
         let topic = TopicName::parse(values::trim(value)).map_err(|illegal| illegal.to_string())?;
-        // Whatever else topic lists match is copied, and what was kept aside would cross after all.
-        match [".internal", "-internal"].iter().any(|end| topic.as_str().ends_with(end)) {
-            true => Ok(topic.to_string()),
-            false => {
-                Err("wants a name that no flow copies: one that ends with .internal or -internal".to_owned())
-            }
+        if is_left_by_flows(topic.as_str()) {
+            Ok(topic.to_string())
+        } else {
+            Err(QUARANTINE_COPIED.to_owned())
         }
     });
     QuarantineConfig {

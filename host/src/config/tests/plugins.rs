@@ -30,14 +30,18 @@ fn a_flow_without_plugins_has_its_quarantine_all_the_same() {
 }
 
 #[test]
-fn a_quarantine_that_flows_would_copy_is_refused() {
-    let problems = problems_of("tidegate.quarantine.topic=kept-aside");
-    assert!(
-        problems.contains(
-            "tidegate.quarantine.topic = \"kept-aside\": wants a name that no flow copies: one that ends with .internal or -internal"
-        ),
-        "{problems}"
-    );
+fn a_quarantine_topic_that_flows_would_copy_is_refused() {
+    for name in ["dlq", "internal", "a.internal.b"] {
+        let refused =
+            load_in(Path::new("."), &format!("A->B.tidegate.quarantine.topic={name}\n")).unwrap_err();
+        let text = refused.to_string();
+        let wanted = "must end with .internal or -internal: flows copy topics of other names, and with them what is kept \
+                      from the target";
+        assert!(text.contains(wanted), "{text}");
+    }
+    for name in ["dlq.internal", "dlq-internal"] {
+        assert_eq!(flow_of(&format!("tidegate.quarantine.topic={name}\n")).quarantine.topic, name);
+    }
 }
 
 #[test]
