@@ -125,7 +125,7 @@ impl Place {
 
 impl Holdings {
     fn take(&mut self, flow: &FlowName, partition: i32, record: &LogRecord) {
-        if let Some(place) = record.header(REPLAYED) {
+        if let Some(place) = marked(record) {
             self.replayed.insert(String::from_utf8_lossy(place).into_owned());
             return;
         }
@@ -187,6 +187,13 @@ impl Holdings {
             content: with_content.then(|| content(&kept.original)),
         }
     }
+}
+
+/// What the record marks as played again. A record in quarantine has ten headers at least, and its own may be called anything,
+/// so a mark is known by having nothing but this one.
+fn marked(record: &LogRecord) -> Option<&[u8]> {
+    let is_mark = record.key.is_none() && record.value.is_none() && record.headers.len() == 1;
+    record.header(REPLAYED).filter(|_| is_mark)
 }
 
 fn content(record: &TrialRecord) -> QuarantinedContent {
@@ -355,6 +362,15 @@ mod tests {
         assert_eq!(ids(QuarantineWish::default()), ["0:11"]);
         assert_eq!(ids(QuarantineWish { with_replayed: true, ..Default::default() }), ["0:10", "0:11"]);
         assert_eq!(ids(QuarantineWish { records: vec!["0:10".to_owned()], ..Default::default() }), ["0:10"]);
+        // One whose own header is called as that of a mark is none.
+        let mut disguised = quarantined(14, "east->west");
+        let name = Bytes::from_static(REPLAYED.as_bytes());
+        disguised.headers.insert(0, (name, Some(Bytes::from_static(b"0:11"))));
+        holdings.take(&flow(), 0, &disguised);
+        let ids = |wish: QuarantineWish| -> Vec<String> {
+            holdings.shown(&wish, false).unwrap().into_iter().map(|view| view.id).collect()
+        };
+        assert_eq!(ids(QuarantineWish::default()), ["0:11", "0:14"]);
         let strange = QuarantineWish { records: vec!["0:12".to_owned()], ..Default::default() };
         assert_eq!(
             holdings.shown(&strange, false).unwrap_err().to_string(),
