@@ -122,6 +122,12 @@ fn a_list_of_what_may_not_leave_lets_nothing_through_that_can_not_be_read() {
 #[test]
 fn an_empty_list_lets_nothing_through() {
     assert!(!is_kept(r#"[{"by":"key","allow":[]}]"#, |record| record.key("")));
+    assert!(!is_kept(r#"[{"by":"key","allow":[],"deny":[]}]"#, |record| record.key("")));
+    let refused = testing::start::<RegionFilter>(r#"{"conditions":[{"by":"key","deny":[]}]}"#).unwrap_err();
+    let told = refused.iter().map(|problem| (problem.at.as_str(), problem.message.as_str()));
+    assert!(
+        told.into_iter().any(|told| told == ("/conditions/0/deny", "denies nothing, and there is no \"allow\" beside it"))
+    );
 }
 
 #[test]
