@@ -92,8 +92,12 @@ impl Book {
             // Reports of the decision whose place it takes say nothing about this one.
             self.reports.remove(&generation);
         }
-        self.last = Some(generation);
         self.decisions.insert(generation, decision.clone());
+        if self.last.is_some_and(|last| last > generation) {
+            // Whoever wrote it did not know of the later one: it is history at once.
+            return News::Nothing;
+        }
+        self.last = Some(generation);
         News::Decision(Box::new(decision))
     }
 

@@ -10,7 +10,7 @@ use super::book::Book;
 use super::decision::{AtStart, DecidedPlugin, Decision, Kind, Occasion, at_start, fingerprint};
 use super::policies::{Loaded, Loader, Modules, Origin, Ready, Wanted, of_file};
 use crate::cluster::{ClusterAdmin, digest_of, plugins_topic};
-use crate::config::PluginModule;
+use crate::config::{FlowConfig, PluginModule};
 use crate::plugin::read_module;
 use crate::serve::orders::Who;
 use crate::status::now_ms;
@@ -82,6 +82,7 @@ pub(super) async fn load_decision(
     let same = running.decided();
     for plugin in &decision.plugins {
         let config = plugin.config().with_context(|| format!("plugin \"{}\"", plugin.name))?;
+        check_pin(&loader.flow, plugin)?;
         let is_same = |other: &&DecidedPlugin| {
             DecidedPlugin { module: plugin.module.clone(), ..(*other).clone() } == *plugin
         };
@@ -94,6 +95,21 @@ pub(super) async fn load_decision(
     }
     let (loader, known) = (loader.clone(), running.modules.clone());
     blocking(move || loader.load(wanted, &known)).await
+}
+
+/// The file of this node may pin a plugin to one module; no decision, of whatever node, runs another here.
+fn check_pin(flow: &FlowConfig, plugin: &DecidedPlugin) -> anyhow::Result<()> {
+    let own = flow.plugins.iter().find(|own| own.name == plugin.name);
+    match own.and_then(|own| own.sha256.as_deref()) {
+        Some(pin) if pin != plugin.digest => bail!(
+            "the configuration file of this node pins plugin \"{}\" to sha256 {pin}, and the decision names {}; change \
+             tidegate.plugin.{}.sha256, or swap back",
+            plugin.name,
+            plugin.digest,
+            plugin.name
+        ),
+        _ => Ok(()),
+    }
 }
 
 async fn module(
