@@ -129,7 +129,7 @@ impl fmt::Display for QuarantineSide {
 /// Where records go that a plugin could not judge or rejected, and whose `on.fault` is `quarantine`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuarantineConfig {
-    /// `tidegate.quarantine.topic`, default `tidegate-quarantine.<target>.internal`.
+    /// `tidegate.quarantine.topic`, default `tidegate-quarantine.<target>.internal`. Its name is one that no flow copies.
     pub topic: String,
     /// `tidegate.quarantine.side`, default `source`.
     pub side: QuarantineSide,

@@ -261,15 +261,27 @@ pub(super) fn json_object(text: &str) -> Result<String, String> {
     }
 }
 
+/// Said of a quarantine topic that is like any other topic.
+const QUARANTINE_COPIED: &str = "must end with .internal or -internal: flows copy topics of other names, and with them what \
+     is kept from the target";
+
+/// Whether no flow copies a topic of this name, whatever its lists and its naming policy say.
+fn is_left_by_flows(topic: &str) -> bool {
+    topic.ends_with(".internal") || topic.ends_with("-internal")
+}
+
 /// Where the flow's quarantine is.
 pub(super) fn quarantine(reader: &mut FlowReader<'_>) -> QuarantineConfig {
     const SIDES: [(&str, QuarantineSide); 2] =
         [("source", QuarantineSide::Source), ("target", QuarantineSide::Target)];
     let layer = Layer::Option;
     let topic = reader.parsed(layer, "tidegate.quarantine.topic", |value| {
-        TopicName::parse(values::trim(value))
-            .map(|topic| topic.to_string())
-            .map_err(|illegal| illegal.to_string())
+        let topic = TopicName::parse(values::trim(value)).map_err(|illegal| illegal.to_string())?;
+        if is_left_by_flows(topic.as_str()) {
+            Ok(topic.to_string())
+        } else {
+            Err(QUARANTINE_COPIED.to_owned())
+        }
     });
     QuarantineConfig {
         topic: topic.unwrap_or_else(|| format!("tidegate-quarantine.{}.internal", reader.flow.target)),

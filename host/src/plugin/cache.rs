@@ -172,6 +172,7 @@ fn write_through(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Errors are for the log. Ends with a folder of this user, closed to others, in which a file can be written.
 fn make_private(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    check_ways(folder)?;
     let metadata = fs::symlink_metadata(folder)?;
     if !metadata.is_dir() {
         return Err(io::Error::other("it is no folder"));
@@ -186,6 +187,18 @@ fn make_private(folder: &Path) -> io::Result<()> {
     }
     if metadata.mode() & 0o077 != 0 {
         close(folder, metadata.mode() & 0o022 != 0)?;
+    }
+    Ok(())
+}
+
+/// Who may rename in a folder on the way can put another folder in this one's place, whatever its own mode is: everybody, where
+/// it is open to all and not sticky.
+fn check_ways(folder: &Path) -> io::Result<()> {
+    for way in fs::canonicalize(folder)?.ancestors().skip(1) {
+        if fs::metadata(way)?.mode() & 0o1002 == 0o0002 {
+            let way = way.display();
+            return Err(io::Error::other(format!("everybody may replace folders in {way}; close it")));
+        }
     }
     Ok(())
 }

@@ -19,6 +19,11 @@ pub(super) const EDIT_COUNT_MAX: usize = 262_144;
 pub(super) const HEADER_COUNT_MAX: usize = 1_024;
 /// What the edits of one call may put into records, counted each time that several edits point at the same bytes.
 pub(super) const PUT_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// What looking for the headers of the edits of one call may take: the headers of the record times the bytes of the name that is
+/// looked for, and [`HEADER_STEP_BYTES`]. No deadline holds for it, and 500 records with 20 headers come to a thousandth of it.
+pub(super) const HEADER_WORK_BYTES_MAX: usize = 1 << 30;
+/// What a header costs that has another name.
+const HEADER_STEP_BYTES: usize = 16;
 /// What all plugins together may put into the records of one batch.
 pub(super) const BATCH_EDIT_BYTES_MAX: usize = 256 * 1024 * 1024;
 
@@ -44,8 +49,8 @@ enum Fate {
 #[derive(Debug, Default)]
 pub(super) struct EditPlan {
     records: Vec<RecordPlan>,
-    /// Bytes that spliced values will take in the set's arena.
-    spliced_bytes: usize,
+    /// Bytes that edits put into records beyond those of the answer.
+    repeated_bytes: usize,
 }
 
 /// The records of a call: `shown` are their indices in `records`.
@@ -74,7 +79,7 @@ impl EditPlan {
     /// Looks at every word. After an error the plan is of no use.
     pub(super) fn check(&mut self, answer: &Answer, shown: Shown<'_>) -> Result<(), AnswerFlaw> {
         self.records.clear();
-        self.spliced_bytes = 0;
+        self.repeated_bytes = 0;
         if answer.data.len() > ANSWER_BYTES_MAX {
             return Err(AnswerFlaw::TooManyBytes { bytes: answer.data.len() });
         }
@@ -89,7 +94,7 @@ impl EditPlan {
             let edit = check.edit(number)?;
             self.note(number, &edit);
         }
-        self.spliced_bytes = check.spliced_bytes;
+        self.repeated_bytes = check.put_bytes.saturating_sub(answer.data.len());
         check.room(answer.data.len())
     }
 
@@ -146,6 +151,7 @@ impl EditPlan {
         let Some(bytes) = records.take_answer(&answer.data) else {
             unreachable!("the check bounds what a batch may grow by far below the arena's limit")
         };
+        records.note_repeated(self.repeated_bytes);
         for plan in &self.records {
             let index = indices[plan.shown as usize] as usize;
             match plan.fate {
@@ -184,6 +190,7 @@ struct Check<'a> {
     record: Option<RecordCheck>,
     put_bytes: usize,
     spliced_bytes: usize,
+    header_work_bytes: usize,
 }
 
 /// What was seen of the record whose edits are being read.
@@ -199,7 +206,8 @@ struct RecordCheck {
 
 impl<'a> Check<'a> {
     fn new(answer: &'a Answer, shown: Shown<'a>) -> Self {
-        Self { answer, shown, known_name: (0, 0), record: None, put_bytes: 0, spliced_bytes: 0 }
+        let known_name = (0, 0);
+        Self { answer, shown, known_name, record: None, put_bytes: 0, spliced_bytes: 0, header_work_bytes: 0 }
     }
 
     fn edit_count(&self) -> u32 {
@@ -224,6 +232,13 @@ impl<'a> Check<'a> {
             }
             Code::SetValue | Code::ClearValue => record.replace_value(number)?,
             _ => {}
+        }
+        if matches!(code, Code::SetHeader | Code::RenameHeader | Code::RemoveHeader) {
+            let step_bytes = edit.a_length as usize + HEADER_STEP_BYTES;
+            self.header_work_bytes += record.header_count.saturating_mul(step_bytes);
+            if self.header_work_bytes > HEADER_WORK_BYTES_MAX {
+                return Err(AnswerFlaw::TooMuchSearch { edit: number, record: edit.record });
+            }
         }
         self.record = Some(record);
         Ok(edit)
@@ -317,7 +332,7 @@ impl<'a> Check<'a> {
         if self.put_bytes > PUT_BYTES_MAX {
             return Err(AnswerFlaw::PutsTooMuch { bytes: self.put_bytes });
         }
-        let bytes = self.shown.records.edit_bytes() + answer_bytes + self.spliced_bytes;
+        let bytes = self.shown.records.edit_bytes() + answer_bytes.max(self.put_bytes) + self.spliced_bytes;
         if bytes > BATCH_EDIT_BYTES_MAX {
             return Err(AnswerFlaw::BatchTooLarge { bytes });
         }

@@ -51,6 +51,8 @@ pub struct RecordSet {
     pub(super) edited: Vec<Parts>,
     pub(super) arena: Vec<u8>,
     pub(super) dropped_count: usize,
+    /// Bytes of edits that lie in the arena once and in records several times.
+    pub(super) repeated_bytes: usize,
 }
 
 impl RecordSet {
@@ -61,6 +63,7 @@ impl RecordSet {
         renew(&mut self.edited);
         renew(&mut self.arena);
         self.dropped_count = 0;
+        self.repeated_bytes = 0;
     }
 
     /// Adds a record whose byte strings lie in `base`: their places are kept, not their bytes. After an error the set is as it
@@ -125,9 +128,14 @@ impl RecordSet {
         self.dropped_count > 0 || !self.edited.is_empty()
     }
 
-    /// Memory that the bytes of edits take.
+    /// Memory that the bytes of edits take, here or once the batch is built.
     pub fn edit_bytes(&self) -> usize {
-        self.arena.len()
+        self.arena.len() + self.repeated_bytes
+    }
+
+    /// Edits put so many bytes into records beyond those that the arena took: several of them point at the same place.
+    pub fn note_repeated(&mut self, bytes: usize) {
+        self.repeated_bytes += bytes;
     }
 
     /// The record as it stands now.

@@ -61,10 +61,10 @@ impl Transform {
                 self.builder.push(&record, record_timestamp(&batch.header, &record));
             }
         }
-        if self.builder.record_count() == 0 {
-            return Ok(None);
+        match self.builder.finish() {
+            Err(BatchError::NothingToBuild) => Ok(None),
+            built => built.map(Some),
         }
-        self.builder.finish().map(Some)
     }
 
     /// Joins batches of one codec into one, in order, and answers how many of them: it stops when it holds

@@ -20,10 +20,28 @@ fn a_flow_without_plugins_has_its_quarantine_all_the_same() {
         replication_factor: -1,
     };
     assert_eq!(flow.quarantine, expected);
-    let own = "tidegate.quarantine.topic=bad\nA->B.tidegate.quarantine.side=TARGET\ntidegate.quarantine.replication.factor=3\n";
-    let expected =
-        QuarantineConfig { topic: "bad".into(), side: QuarantineSide::Target, replication_factor: 3 };
+    let own = "tidegate.quarantine.topic=bad.internal\nA->B.tidegate.quarantine.side=TARGET\ntidegate.quarantine.replication.factor=3\n";
+    let expected = QuarantineConfig {
+        topic: "bad.internal".into(),
+        side: QuarantineSide::Target,
+        replication_factor: 3,
+    };
     assert_eq!(flow_of(own).quarantine, expected);
+}
+
+#[test]
+fn a_quarantine_topic_that_flows_would_copy_is_refused() {
+    for name in ["dlq", "internal", "a.internal.b"] {
+        let refused =
+            load_in(Path::new("."), &format!("A->B.tidegate.quarantine.topic={name}\n")).unwrap_err();
+        let text = refused.to_string();
+        let wanted = "must end with .internal or -internal: flows copy topics of other names, and with them what is kept \
+                      from the target";
+        assert!(text.contains(wanted), "{text}");
+    }
+    for name in ["dlq.internal", "dlq-internal"] {
+        assert_eq!(flow_of(&format!("tidegate.quarantine.topic={name}\n")).quarantine.topic, name);
+    }
 }
 
 #[test]

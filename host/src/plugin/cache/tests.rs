@@ -144,3 +144,22 @@ fn the_folder_is_bounded_and_the_least_recently_used_go() {
     assert!(!kept.contains(&modules.join("old006-x-y.cwasm")));
     assert!(kept.contains(&modules.join("old007-x-y.cwasm")));
 }
+
+#[test]
+fn a_folder_that_everybody_may_replace_is_not_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache_dir = folder.path().join("open");
+    fs::create_dir(&cache_dir).unwrap();
+    let open_to_all = |mode: u32| fs::set_permissions(&cache_dir, Permissions::from_mode(mode)).unwrap();
+    open_to_all(0o777);
+
+    let refused = make_private(&cache_dir.join("modules")).unwrap_err().to_string();
+    let way = fs::canonicalize(&cache_dir).unwrap();
+    assert_eq!(refused, format!("everybody may replace folders in {}; close it", way.display()));
+    assert_eq!(compile_count(&cache_dir), 1);
+    assert_eq!(compile_count(&cache_dir), 1, "nothing is kept there");
+
+    // As in /tmp: only the owner of a folder may replace it.
+    open_to_all(0o1777);
+    make_private(&cache_dir.join("modules")).unwrap();
+}

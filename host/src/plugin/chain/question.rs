@@ -112,6 +112,9 @@ impl Question {
         if self.data.capacity() > KEPT_DATA_BYTES_MAX {
             self.data = Vec::new();
         }
+        if self.headers.capacity() * size_of::<u32>() > KEPT_DATA_BYTES_MAX {
+            self.headers = Vec::new();
+        }
     }
 
     #[inline]

@@ -29,6 +29,9 @@ pub(super) struct Verdicts {
     pub(super) quarantined: Vec<Guilty>,
     /// Nothing from this record on counts.
     pub(super) halt: Option<Guilty>,
+    /// With `on.fault = pass` or `drop`: how many went that way, and the first of them.
+    let_go_count: u64,
+    first_let_go: Option<Guilty>,
 }
 
 /// Break: the batch is judged to its end, or halted.
@@ -63,6 +66,10 @@ impl Search<'_> {
             false => FAULTED_CALL_COUNT_MAX,
         };
         self.stage.let_go_of_memory();
+        if let Some(first) = self.verdicts.first_let_go.take() {
+            let offset = super::question::offset(self.records, first.index);
+            self.stage.tell_let_go(self.place, offset, &first.reason, self.verdicts.let_go_count);
+        }
         self.verdicts
     }
 
@@ -209,8 +216,13 @@ fn judge(on_fault: OnFault, guilty: Guilty, records: &mut RecordSet, verdicts: &
             verdicts.halt = Some(guilty);
             return Going::Break(());
         }
-        OnFault::Pass => {}
-        OnFault::Drop => records.drop_record(guilty.index),
+        OnFault::Pass | OnFault::Drop => {
+            if on_fault == OnFault::Drop {
+                records.drop_record(guilty.index);
+            }
+            verdicts.let_go_count += 1;
+            verdicts.first_let_go.get_or_insert(guilty);
+        }
         OnFault::Quarantine => {
             records.drop_record(guilty.index);
             verdicts.quarantined.push(guilty);

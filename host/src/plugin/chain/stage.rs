@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::config::{OnFault, TopicFilter};
-use crate::names::TopicName;
+use crate::names::{SourceOffset, TopicName};
 use crate::plugin::edits::{EditCounts, EditPlan, Shown};
 use crate::plugin::fault::Fault;
 use crate::plugin::load::LoadError;
@@ -20,6 +20,9 @@ use super::question::{Question, Wanted};
 pub const FAULTED_CALL_COUNT_MAX: u32 = 64;
 /// For a plugin that used up its failures in the batch before, the bound is halved from batch to batch, down to this.
 pub const FAULTED_CALL_COUNT_MIN: u32 = 4;
+
+/// Records that `on.fault` lets pass or drops are told of at most this often; those between are counted.
+const LET_GO_TOLD_EVERY: Duration = Duration::from_millis(10_000);
 
 /// A plugin as a chain needs it.
 #[derive(Clone)]
@@ -69,6 +72,9 @@ pub(super) struct Stage {
     wanted: Wanted,
     instance: Option<Running>,
     pub(super) faulted_call_count_max: u32,
+    /// When records that `on.fault` let go were last told of, and how many there were since.
+    told_at: Option<Instant>,
+    untold_count: u64,
 }
 
 struct Running {
@@ -80,7 +86,14 @@ impl Stage {
     pub(super) fn start(plugin: ChainPlugin) -> Result<Self, LoadError> {
         let instance = Some(Running::start(&plugin)?);
         let wanted = Wanted::new(&plugin.needed);
-        Ok(Self { plugin, wanted, instance, faulted_call_count_max: FAULTED_CALL_COUNT_MAX })
+        Ok(Self {
+            plugin,
+            wanted,
+            instance,
+            faulted_call_count_max: FAULTED_CALL_COUNT_MAX,
+            told_at: None,
+            untold_count: 0,
+        })
     }
 
     /// As it stands in sentences.
@@ -146,6 +159,23 @@ impl Stage {
             message: flaw.to_string(),
         })?;
         Ok(answer)
+    }
+
+    /// No other trace than a count is left of records that pass a policy, or are dropped, because it failed on them or rejected
+    /// them, so the log says it: once a while.
+    pub(super) fn tell_let_go(&mut self, place: Place<'_>, offset: SourceOffset, reason: &str, count: u64) {
+        self.untold_count += count;
+        let is_pause_over = self.told_at.is_none_or(|at| at.elapsed() >= LET_GO_TOLD_EVERY);
+        if !is_pause_over {
+            return;
+        }
+        self.told_at = Some(Instant::now());
+        let records = std::mem::take(&mut self.untold_count);
+        let what = match self.plugin.on_fault {
+            OnFault::Drop => "records dropped that a plugin failed on or rejected",
+            _ => "records passed unchanged that a plugin failed on or rejected",
+        };
+        tracing::warn!(plugin = %self.plugin.name, topic = %place.topic, partition = place.partition, %offset, reason, records, "{what}");
     }
 
     /// Between batches: an instance that has used up half of what it may grow by is let go, since its memory never shrinks.

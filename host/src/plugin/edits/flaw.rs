@@ -28,6 +28,10 @@ pub(in crate::plugin) enum AnswerFlaw {
     NotText { edit: u32, code: Code },
     #[error("edit {edit} gives record {record} more than {HEADER_COUNT_MAX} headers")]
     TooManyHeaders { edit: u32, record: u32 },
+    #[error(
+        "edit {edit} for record {record} is one too many for so many headers: finding them all takes too long"
+    )]
+    TooMuchSearch { edit: u32, record: u32 },
     #[error("edit {edit} (splice value) is for a record without value")]
     SpliceOfNull { edit: u32 },
     #[error("edit {edit} (splice value) replaces bytes {start}..{end} of a value of {value_bytes}")]

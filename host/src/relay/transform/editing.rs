@@ -9,6 +9,9 @@ use crate::record::{OutOfBase, RecordParts, RecordSet};
 use crate::relay::chain::RecordChain;
 use crate::relay::quarantine::{Condemnation, QuarantineBatch};
 
+/// The list of tails is not kept for the next batch when it grew beyond this many bytes: a batch may hold millions of records.
+const KEPT_TAILS_BYTES_MAX: usize = 4 * 1024 * 1024;
+
 /// A batch that can't be edited.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::relay) enum EditError {
@@ -96,10 +99,11 @@ impl Transform {
 
     /// The batch that was built; none when no record is left.
     pub(in crate::relay) fn finish_edited(&mut self) -> Result<Option<BuiltBatch>, BatchError> {
-        if self.builder.record_count() == 0 {
-            return Ok(None);
+        match self.builder.finish() {
+            // Not asked by the count of records: a first one that is too large is none of them.
+            Err(BatchError::NothingToBuild) => Ok(None),
+            built => built.map(Some),
         }
-        self.builder.finish().map(Some)
     }
 
     /// Shows a batch to the chain and builds what it leaves. After an error nothing of the batch was built.
@@ -116,6 +120,9 @@ impl Transform {
         let base = walk.body();
         records.start();
         tails.clear();
+        if tails.capacity() * size_of::<Tail>() > KEPT_TAILS_BYTES_MAX {
+            *tails = Vec::new();
+        }
         for record in walk {
             let record = record?;
             let offset = SourceOffset(batch.header.base_offset + i64::from(record.offset_delta));

@@ -106,4 +106,29 @@ fn an_answer_that_is_too_large_is_a_fault_with_one_sentence() {
         Answer { data: vec![0; 16 << 20], ops: keys },
         "its edits put 83886080 bytes into records, more than 67108864 in one call",
     );
+    let mut searches = [0, 3, 0, 1, 0, 0].repeat(1_000);
+    searches.extend([0, 5, 0, 1 << 20, 0, 0].repeat(2));
+    check(
+        Answer { data: vec![b'n'; 1 << 20], ops: searches },
+        "edit 1001 for record 0 is one too many for so many headers: finding them all takes too long",
+    );
+}
+
+#[test]
+fn bytes_that_many_records_point_at_count_for_each_of_them() {
+    const VALUE_BYTES: u32 = 120 * 1024;
+    let plain = Plain::of((0..2_500).map(|number| super::stand_in::numbered(number, b"v")).collect());
+    let stand_in = StandIn::answering(|batch| {
+        let ops = (0..batch.count).flat_map(|record| [record, 7, 0, VALUE_BYTES, 0, 0]).collect();
+        Ok(Answer { data: vec![b'x'; VALUE_BYTES as usize], ops })
+    });
+    let mut chain = plain_chain(vec![stand_in.plugin("a", OnFault::Pause, Needed::default())]);
+    let mut records = plain.set();
+    let edited = chain.edit(Place { topic: &topic(), partition: 3 }, &plain.base, &mut records);
+
+    let halt = edited.halt.unwrap();
+    assert!(halt.reason.contains("with it the edits of this batch take"), "{}", halt.reason);
+    let built_bytes: usize =
+        (0..halt.index).filter_map(|index| records.record(&plain.base, index).value_bytes()).sum();
+    assert!(halt.index > 2_000 && built_bytes <= 256 << 20, "{} records, {built_bytes} bytes", halt.index);
 }

@@ -225,3 +225,27 @@ fn a_halt_takes_back_what_earlier_plugins_did_behind_it() {
     assert_eq!(records.kept_count(), 99);
     assert_eq!(third.call_sizes(), [39]);
 }
+
+#[test]
+fn what_on_fault_lets_go_is_told_once_a_while() {
+    let plain = hundred();
+    let check = |on_fault: OnFault, what: &str| {
+        let log = crate::plugin::tests::Log::default();
+        let subscriber =
+            tracing_subscriber::fmt().with_writer(log.clone()).without_time().with_ansi(false).finish();
+        let stand_in = trapping_on(&[131, 132]);
+        let mut chain = plain_chain(vec![stand_in.plugin("a", on_fault, Needed::default())]);
+        tracing::subscriber::with_default(subscriber, || {
+            edit(&mut chain, &plain);
+            edit(&mut chain, &plain);
+        });
+        let reason = condemned(131).reason;
+        let place = "plugin=a topic=orders partition=3 offset=131";
+        let line = format!("{what} that a plugin failed on or rejected {place} reason={reason:?} records=2");
+        let lines = log.lines();
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        assert!(lines[0].ends_with(&line), "{} does not end with {line}", lines[0]);
+    };
+    check(OnFault::Pass, "records passed unchanged");
+    check(OnFault::Drop, "records dropped");
+}
