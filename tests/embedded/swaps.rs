@@ -303,7 +303,7 @@ async fn a_node_that_can_not_take_a_swap_says_so_and_there_is_a_way_back() {
         "generation 2 is NOT in use everywhere",
         "stays on the old generation with slot(s) ",
         &format!("the file pins plugin \"judge\" to {digest}, and generation 2 has "),
-        "tidegate plugin rollback mem->target takes every node back to the generation before",
+        "tidegate plugin rollback 'mem->target' takes every node back to the generation before",
     ] {
         assert!(refused.contains(said), "{said:?} is not in {refused}");
     }
