@@ -14,12 +14,12 @@ demo *ARGUMENTS: _rust
     cargo run --bin tidegate -- demo {{ ARGUMENTS }}
 
 # Every test: units, the broker in memory, and real Kafka 4.3.1 and 2.7.1 with the real MirrorMaker 2.
-test *FILTER: _rust _java
+test *FILTER: _rust _java _languages
     cargo build --workspace
     cargo test --workspace -- {{ FILTER }}
 
 # The tests that need no JVM.
-test-fast *FILTER: _rust
+test-fast *FILTER: _rust _languages
     cargo build --workspace
     cargo test --workspace -- --skip kafka:: {{ FILTER }}
 
@@ -76,4 +76,16 @@ _java:
     command -v mvn >/dev/null || missing+=(maven)
     if [ "${#missing[@]}" -gt 0 ] && ! ./tests/install-packages "${missing[@]}"; then
         echo "tests on real brokers will be SKIPPED (with CI=true: fail)" >&2
+    fi
+
+# The plugins in C, JavaScript and Python are built with tools from npm and PyPI.
+_languages:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    missing=()
+    node -e 'process.exit(+(parseInt(process.versions.node) < 20))' 2>/dev/null || missing+=(nodejs)
+    command -v npm >/dev/null || missing+=(npm)
+    python3 -c 'import venv, ensurepip' 2>/dev/null || missing+=(python3-venv)
+    if [ "${#missing[@]}" -gt 0 ] && ! ./tests/install-packages "${missing[@]}"; then
+        echo "tests of plugins in C, JavaScript and Python will be SKIPPED (with CI=true: fail)" >&2
     fi

@@ -44,7 +44,7 @@ impl Language {
     /// The programs that its build command runs, with what shows that they work.
     fn programs(self) -> &'static [&'static [&'static str]] {
         const PYTHON: &[&str] = &["python3", "-c", "import venv, ensurepip"];
-        const NODE: &[&str] = &["node", "--version"];
+        const NODE: &[&str] = &["node", "-e", "process.exit(+(parseInt(process.versions.node) < 20))"];
         const NPM: &[&str] = &["npm", "--version"];
         match self {
             Language::C => &[PYTHON, NODE, NPM],
@@ -57,12 +57,14 @@ impl Language {
 /// Why this machine can't build the example, with the remedy; `None` if it can.
 pub fn why_not(language: Language) -> Option<String> {
     let missing = language.programs().iter().find(|program| !skip::runs(program[0], &program[1..]))?;
-    let package = match missing[0] {
-        "python3" => "python3-venv",
-        "node" => "nodejs",
-        program => program,
+    let remedy = match missing[0] {
+        "python3" => "apt-get install python3-venv",
+        "node" => {
+            "install Node.js 20 or later from https://nodejs.org, or apt-get install nodejs where that is new enough"
+        }
+        _ => "apt-get install npm",
     };
-    Some(format!("`{}` fails on this machine; apt-get install {package}", missing.join(" ")))
+    Some(format!("`{}` fails on this machine; {remedy}", missing.join(" ")))
 }
 
 /// The component of an example. It is built when its sources or the contract are not those of the last build.
