@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use tidegate_tests::{Isolation, Record, Tidegate, eventually, read_all};
+use tidegate_wire::batch::{BatchBuilder, Codec};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{Pair, TARGET_TOPIC, TOPIC};
@@ -206,4 +207,85 @@ async fn two_nodes_take_a_swap_together() {
     }
     stops(first).await;
     stops(second).await;
+}
+
+/// What a later version of Tidegate might have decided.
+fn decide_in_a_later_form(pair: &Pair, generation: u64) {
+    let mut builder = BatchBuilder::new();
+    builder.start(Codec::None);
+    let key = format!("decision/mem->target/{generation:010}");
+    builder.push_parts(Some(key.as_bytes()), Some(br#"{"form":2}"#), &[], 1);
+    let batch = builder.finish().unwrap().to_batch();
+    pair.target.append_at_end("tidegate-plugins.mem.internal", 0, &batch.bytes).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_runs_in_the_place_of_a_decision_that_cant_be_read() {
+    let pair = Pair::start(1).await;
+    let scenario = stamped(&pair, "one");
+    pair.produce(0..400).await;
+    let mut process = scenario.run();
+    arrived(&scenario, &mut process, 400).await;
+    let two = json!({ "settings": stamp("two") });
+    assert_eq!(order(&scenario, &process, "plugins/stamp/swap", &two).await.0, 200);
+
+    decide_in_a_later_form(&pair, 3);
+    process.says("generation 3 of the plugins", ARRIVAL_DEADLINE).await.unwrap();
+    let three = json!({ "settings": stamp("three") });
+    let (code, answer) = order(&scenario, &process, "plugins/stamp/swap", &three).await;
+    assert_eq!(
+        (code, answer["error"].as_str().unwrap()),
+        (
+            409,
+            "generation 3 of the plugins, which was decided last, can't be read on this node: it is no decision of this version \
+             of Tidegate"
+        )
+    );
+    // The way back leads to the generation before that one, and every number is used once.
+    let (code, answer) = order(&scenario, &process, "plugins/rollback", &json!({})).await;
+    assert_eq!(
+        (code, &answer["generation"], &answer["is_complete"]),
+        (200, &json!(4), &json!(true)),
+        "{answer}"
+    );
+    pair.produce(400..800).await;
+    let records = arrived(&scenario, &mut process, 800).await;
+    for records in records.values() {
+        assert!(records[100..].iter().all(|record| stamp_of(record) == "two"));
+    }
+    assert_eq!(order(&scenario, &process, "plugins/stamp/swap", &three).await.0, 200, "it is in step again");
+
+    decide_in_a_later_form(&pair, 6);
+    stops(process).await;
+    pair.produce(800..1_000).await;
+    let mut process = scenario.run();
+    assert_ne!(process.ended(ARRIVAL_DEADLINE).await.unwrap(), 0);
+    assert!(
+        process.log_text().contains("run the version of Tidegate that wrote it"),
+        "{}",
+        process.log_tail()
+    );
+    assert_eq!(scenario.count(TARGET_TOPIC).await, 800, "nothing was copied");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_plan_shows_what_a_run_would_take_over() {
+    let pair = Pair::start(1).await;
+    let scenario = stamped(&pair, "one");
+    pair.produce(0..400).await;
+    let mut process = scenario.run();
+    arrived(&scenario, &mut process, 400).await;
+    let file = scenario.file.display().to_string();
+    let plan = async || {
+        let finished = Tidegate::command(&["plan", &file], ARRIVAL_DEADLINE).await.unwrap();
+        assert_eq!(finished.code, 0, "{}", finished.output);
+        finished.output
+    };
+    assert!(plan().await.contains(TARGET_TOPIC));
+    let wish = json!({ "module": { "builtin": "identity-policy" }, "force": true });
+    let (code, answer) = order(&scenario, &process, "plugins/naming/swap", &wish).await;
+    assert_eq!(code, 200, "{answer}");
+    let shown = plan().await;
+    assert!(shown.contains(TOPIC) && !shown.contains(TARGET_TOPIC), "{shown}");
+    stops(process).await;
 }

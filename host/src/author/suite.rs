@@ -145,7 +145,11 @@ fn read_fixture(file: &Path) -> Result<Fixture, String> {
     if length > FIXTURE_BYTES_MAX {
         return Err(format!("has {length} bytes, more than {FIXTURE_BYTES_MAX}"));
     }
-    Fixture::parse(&fs::read_to_string(file).map_err(unreadable)?)
+    let fixture = Fixture::parse(&fs::read_to_string(file).map_err(unreadable)?)?;
+    match fixture.cases.is_empty() {
+        true => Err("holds no cases; without cases nothing is tested".to_owned()),
+        false => Ok(fixture),
+    }
 }
 
 /// What is not as expected.

@@ -40,6 +40,11 @@ pub(super) struct Client {
 impl ClientArguments {
     /// A client that shows the token, if there is one: looking is often free, so a missing file is no error yet.
     pub(super) fn client(&self) -> Result<Client, Failure> {
+        self.client_within(ANSWER_MS_MAX)
+    }
+
+    /// A client that waits so long for an answer, in milliseconds.
+    pub(super) fn client_within(&self, answer_ms_max: u64) -> Result<Client, Failure> {
         let token = match &self.token_file {
             Some(path) => Some(Token::read(path).map_err(|problem| Exit::NotAllowed.because(problem))?),
             None => {
@@ -47,7 +52,7 @@ impl ClientArguments {
             }
         };
         let agent = ureq::Agent::config_builder()
-            .timeout_global(Some(Duration::from_millis(ANSWER_MS_MAX)))
+            .timeout_global(Some(Duration::from_millis(answer_ms_max)))
             .http_status_as_error(false)
             .build()
             .into();
@@ -59,7 +64,16 @@ impl ClientArguments {
 impl Client {
     /// Looks at something of a flow; `path` goes behind the flow's name.
     pub(super) fn get<T: DeserializeOwned>(&self, flow: &str, path: &str) -> Result<T, Failure> {
-        let mut request = self.agent.get(self.url(flow, path));
+        self.look(&self.url(flow, path))
+    }
+
+    /// Looks at all flows of the process.
+    pub(super) fn status<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+        self.look(&format!("http://{}/api/v1/status", self.address))
+    }
+
+    fn look<T: DeserializeOwned>(&self, url: &str) -> Result<T, Failure> {
+        let mut request = self.agent.get(url);
         if !self.authorization.is_empty() {
             request = request.header("Authorization", &self.authorization);
         }

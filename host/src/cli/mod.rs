@@ -85,7 +85,7 @@ struct ProcessArguments {
     /// Data that one worker may hold, in MiB (tidegate.worker.buffer.mb) [default: 16]
     #[arg(long, value_name = "N")]
     worker_buffer_mb: Option<String>,
-    /// Where the node's identity is kept (tidegate.cache.dir).
+    /// Where the node's identity, compiled plugins and the token made by itself are kept (tidegate.cache.dir).
     #[arg(long, value_name = "FOLDER")]
     cache_dir: Option<String>,
     /// text or json (tidegate.log.format).
@@ -100,8 +100,8 @@ struct ProcessArguments {
     /// Wait while a running MirrorMaker 2 holds the flow, instead of ending (tidegate.wait.for.mirror.maker).
     #[arg(long)]
     wait_for_mirror_maker: bool,
-    /// File with the token that who changes something must show (tidegate.http.token.file); made when absent
-    /// [default: http.token in the cache folder]
+    /// File with the token that who changes something must show (tidegate.http.token.file); it must be there
+    /// [default: http.token in the cache folder, which is made when absent]
     #[arg(long, value_name = "FILE")]
     http_token_file: Option<String>,
     /// Swap a plugin in when its module file changes (tidegate.plugins.watch).
@@ -129,9 +129,8 @@ struct PlanArguments {
 
 #[derive(Debug, Args)]
 struct StatusArguments {
-    /// Where the running process serves HTTP.
-    #[arg(long, env = "TIDEGATE_HTTP_LISTEN", default_value = "127.0.0.1:8642", value_name = "ADDRESS:PORT")]
-    http: String,
+    #[command(flatten)]
+    client: client::ClientArguments,
     /// How to print.
     #[arg(short, long, value_enum, default_value = "table")]
     output: Output,
@@ -163,6 +162,15 @@ struct DemoArguments {
 fn print(text: &str) {
     use std::io::Write as _;
     let _reader_may_have_gone = std::io::stdout().lock().write_all(text.as_bytes());
+}
+
+/// What records and plugins say may not steer the terminal that shows it.
+fn visible(text: &str) -> String {
+    let shown = |character: char| match character.is_control() && !matches!(character, '\n' | '\t') {
+        true => character.escape_default().to_string(),
+        false => character.to_string(),
+    };
+    text.chars().map(shown).collect()
 }
 
 /// Runs the command line and gives the process's exit code.
@@ -238,6 +246,11 @@ fn config_failure(file: &Path, problem: &crate::config::LoadError) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn records_dont_steer_the_terminal() {
+        assert_eq!(visible("a\u{1b}[2J\r\u{9b}\tb\nü"), "a\\u{1b}[2J\\r\\u{9b}\tb\nü");
+    }
 
     #[test]
     fn every_setting_of_the_process_has_its_flag() {

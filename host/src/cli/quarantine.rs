@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use comfy_table::{ContentArrangement, Table, presets};
 
 use super::client::ClientArguments;
-use super::{Exit, Failure, Output, print};
+use super::{Exit, Failure, Output, print, visible};
 use crate::serve::orders::{QuarantineWish, QuarantinedView, ReplayView};
 
 #[derive(Debug, Args)]
@@ -102,7 +102,7 @@ fn replay(arguments: &PickArguments) -> Result<(), Failure> {
                 view.failed.len()
             ));
             for (id, reason) in &view.failed {
-                print(&format!("  {id}: {reason}\n"));
+                print(&format!("  {id}: {}\n", visible(reason)));
             }
         }
     }
@@ -132,7 +132,7 @@ fn list_text(views: &[QuarantinedView]) -> String {
             format!("{}[{}] {}", view.topic, view.partition, view.offset),
             view.at.clone(),
             format!("{} {}", view.plugin, view.version),
-            format!("{}{replayed}", view.reason),
+            format!("{}{replayed}", visible(&view.reason)),
         ]);
     }
     format!("{table}\n")
@@ -141,15 +141,26 @@ fn list_text(views: &[QuarantinedView]) -> String {
 fn show_text(view: &QuarantinedView) -> String {
     let mut text = format!(
         "{}  {}[{}] offset {}  {}  {} {}\n  reason: {}\n",
-        view.id, view.topic, view.partition, view.offset, view.at, view.plugin, view.version, view.reason
+        view.id,
+        view.topic,
+        view.partition,
+        view.offset,
+        view.at,
+        view.plugin,
+        view.version,
+        visible(&view.reason)
     );
     let null = || "null".to_owned();
     if let Some(content) = &view.content {
-        text.push_str(&format!("  key: {}\n", content.key.clone().unwrap_or_else(null)));
+        text.push_str(&format!("  key: {}\n", content.key.as_deref().map_or_else(null, visible)));
         for (name, value) in &content.headers {
-            text.push_str(&format!("  header {name}: {}\n", value.clone().unwrap_or_else(null)));
+            text.push_str(&format!(
+                "  header {}: {}\n",
+                visible(name),
+                value.as_deref().map_or_else(null, visible)
+            ));
         }
-        text.push_str(&format!("  value: {}\n", content.value.clone().unwrap_or_else(null)));
+        text.push_str(&format!("  value: {}\n", content.value.as_deref().map_or_else(null, visible)));
     }
     text
 }

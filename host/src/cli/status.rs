@@ -1,17 +1,15 @@
 //! `tidegate status`: what a running Tidegate does, as a table or JSON.
 
-use std::time::Duration;
-
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
-use super::{Exit, Failure, Output, StatusArguments};
+use super::{Exit, Failure, Output, StatusArguments, visible};
 use crate::serve::view::{FlowView, PartitionView, StatusView};
 
 /// How long the running process may take to answer, in milliseconds.
 const ANSWER_MS_MAX: u64 = 5_000;
 
 pub(super) fn run(arguments: &StatusArguments) -> Result<(), Failure> {
-    let view = ask(&arguments.http)?;
+    let view: StatusView = arguments.client.client_within(ANSWER_MS_MAX)?.status()?;
     match arguments.output {
         Output::Json => {
             let json = serde_json::to_string_pretty(&view).map_err(|error| Exit::Internal.because(error))?;
@@ -23,24 +21,6 @@ pub(super) fn run(arguments: &StatusArguments) -> Result<(), Failure> {
         Output::Table => super::print(&text(&view)),
     }
     Ok(())
-}
-
-fn ask(address: &str) -> Result<StatusView, Failure> {
-    let url = format!("http://{address}/api/v1/status");
-    let agent: ureq::Agent = ureq::Agent::config_builder()
-        .timeout_global(Some(Duration::from_millis(ANSWER_MS_MAX)))
-        .build()
-        .into();
-    let mut answer = agent.get(&url).call().map_err(|problem| {
-        Exit::Unavailable.because(anyhow::anyhow!(
-            "no Tidegate answers at {address}: {problem}; start one with `tidegate run FILE`, or name its \
-             tidegate.http.listen with --http"
-        ))
-    })?;
-    answer.body_mut().read_json().map_err(|problem| {
-        Exit::Data
-            .because(anyhow::anyhow!("what answers at {address} is not Tidegate of this version: {problem}"))
-    })
 }
 
 /// The table that people read.
@@ -98,8 +78,12 @@ fn paused_line(flow: &FlowView, partition: &PartitionView) -> Option<String> {
     let (topic, number) = (&partition.topic, partition.partition);
     Some(format!(
         "  {topic}-{number} PAUSED at offset {} by plugin \"{}\" (generation {}): {}; go on with `tidegate flow resume \
-         {} --partition {topic}[{number}]`, or swap the plugin\n",
-        paused.offset, paused.plugin, paused.generation, paused.reason, flow.name
+         '{}' --partition '{topic}[{number}]'`, or swap the plugin\n",
+        paused.offset,
+        paused.plugin,
+        paused.generation,
+        visible(&paused.reason),
+        flow.name
     ))
 }
 
@@ -284,7 +268,7 @@ mod tests {
                 "TOPIC PARTITION TARGET SLOT END POSITION LAG RECORDS REC/S BYTES/S PASS MERGE REWRITE",
                 "orders 0 east.orders 7 120 100 20 100 12 1.5 KiB 3 2 1",
                 "orders-0 PAUSED at offset 100 by plugin \"mask\" (generation 2): is no JSON; go on with `tidegate flow \
-                 resume east->west --partition orders[0]`, or swap the plugin",
+                 resume 'east->west' --partition 'orders[0]'`, or swap the plugin",
                 "orders-0: the target answered NotLeaderOrFollower",
             ]
         );

@@ -195,6 +195,15 @@ impl ClusterAdmin {
         Ok(metadata.topics.get(name.as_str()).and_then(topic_view))
     }
 
+    /// Looks whether there is a topic; None only when the cluster says that there is none. Whatever else it says instead of
+    /// showing the topic is an error: what the topic holds would be taken for nothing.
+    pub async fn find_topic(&self, name: &TopicName) -> anyhow::Result<Option<TopicView>> {
+        let wanted = TopicSelection::Named(vec![name.as_str().into()]);
+        let context = || format!("could not look up topic \"{name}\" on cluster \"{}\"", self.alias);
+        let metadata = self.client.refresh_metadata(wanted).await.with_context(context)?;
+        found_topic(metadata.topics.get(name.as_str())).with_context(context)
+    }
+
     /// The settings of `topics`, some hundred a request.
     pub async fn topic_configs(&self, topics: &[TopicName]) -> anyhow::Result<TopicConfigs> {
         let mut found = TopicConfigs::new();
@@ -267,6 +276,18 @@ fn topic_view(topic: &TopicMetadata) -> Option<TopicView> {
     Some(TopicView { id: topic.id, partition_count: last + 1, is_internal: topic.internal })
 }
 
+fn found_topic(topic: Option<&TopicMetadata>) -> anyhow::Result<Option<TopicView>> {
+    match topic.map(|topic| (topic.error, topic_view(topic))) {
+        None | Some((Some(ResponseError::UnknownTopicOrPartition), _)) => Ok(None),
+        Some((Some(ResponseError::TopicAuthorizationFailed), _)) => {
+            anyhow::bail!("the broker answered TopicAuthorizationFailed; allow DESCRIBE and READ on it")
+        }
+        Some((Some(error), _)) => anyhow::bail!("the broker answered {error:?}"),
+        Some((None, Some(view))) => Ok(Some(view)),
+        Some((None, None)) => anyhow::bail!("the broker shows no partition of it"),
+    }
+}
+
 pub(super) fn text(text: &str) -> StrBytes {
     StrBytes::from_string(text.to_owned())
 }
@@ -309,6 +330,31 @@ mod tests {
             now.topics.iter().map(|(name, view)| (name.as_str(), view.partition_count)).collect();
         assert_eq!(known, [("bills", 2), ("orders", 3)]);
         assert!(now.lists(&name("new")) && now.lists(&name("orders")) && !now.lists(&name("gone")));
+    }
+
+    #[test]
+    fn a_topic_that_is_not_shown_is_only_absent_when_the_broker_says_so() {
+        use ResponseError::{LeaderNotAvailable, TopicAuthorizationFailed, UnknownTopicOrPartition};
+        let partition = PartitionMetadata { leader: None, leader_epoch: -1, replicas: 1, error: None };
+        let look = |error, count| {
+            let partitions = (0..count).map(|number| (number, partition.clone())).collect();
+            let topic = TopicMetadata { id: None, internal: false, error, partitions };
+            found_topic(Some(&topic)).map(|found| found.map(|view| view.partition_count))
+        };
+        assert_eq!(found_topic(None).unwrap(), None);
+        assert_eq!(look(Some(UnknownTopicOrPartition), 0).unwrap(), None);
+        assert_eq!(look(None, 2).unwrap(), Some(2));
+        for (error, count, text) in [
+            (Some(LeaderNotAvailable), 1, "the broker answered LeaderNotAvailable"),
+            (
+                Some(TopicAuthorizationFailed),
+                0,
+                "the broker answered TopicAuthorizationFailed; allow DESCRIBE and READ on it",
+            ),
+            (None, 0, "the broker shows no partition of it"),
+        ] {
+            assert_eq!(look(error, count).unwrap_err().to_string(), text);
+        }
     }
 
     #[test]

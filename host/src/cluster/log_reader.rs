@@ -9,6 +9,7 @@ use bytes::Bytes;
 use kafka_protocol::ResponseError;
 use tidegate_wire::batch::{Batch, Batches, Decompressor, record_timestamp};
 use tidegate_wire::client::{Client, FetchParameters, FetchPartition, FetchedPartition, Isolation};
+use tidegate_wire::list_offsets::OffsetAt;
 use tidegate_wire::metadata::TopicSelection;
 
 use crate::names::TopicName;
@@ -142,10 +143,27 @@ impl LogReader {
             max_bytes: FETCH_BYTES_MAX,
         };
         let answer = self.client.fetch(leader, &parameters, &[asked]).await?;
-        let fetched = answer.partitions.into_iter().next().context("the broker answered nothing")?;
+        let mut fetched = answer.partitions.into_iter().next().context("the broker answered nothing")?;
         match fetched.error {
             None => Ok(fetched),
-            Some(ResponseError::OffsetOutOfRange) if fetched.log_start_offset >= 0 => Ok(fetched),
+            Some(ResponseError::OffsetOutOfRange) => {
+                if fetched.log_start_offset < 0 {
+                    // Brokers don't tell it along with this error.
+                    fetched.log_start_offset = self.first_offset().await?;
+                }
+                Ok(fetched)
+            }
+            Some(error) => anyhow::bail!("the broker answered {error:?}"),
+        }
+    }
+
+    /// Where the log begins now.
+    async fn first_offset(&self) -> anyhow::Result<i64> {
+        let asked = [(Arc::clone(&self.topic), self.partition)];
+        let listed = self.client.list_offsets(&asked, OffsetAt::Earliest, Isolation::ReadUncommitted).await?;
+        let listed = listed.first().context("the broker did not tell where the log begins")?;
+        match listed.error {
+            None => Ok(listed.offset.unwrap_or(0)),
             Some(error) => anyhow::bail!("the broker answered {error:?}"),
         }
     }
@@ -207,4 +225,39 @@ fn copied(bytes: Option<&[u8]>) -> Option<Bytes> {
 fn size(record: &LogRecord) -> usize {
     let part = |bytes: &Option<Bytes>| bytes.as_ref().map_or(0, Bytes::len);
     part(&record.key) + part(&record.value)
+}
+
+#[cfg(test)]
+mod tests {
+    use tidegate_embedded::{Cluster, ClusterOptions};
+    use tidegate_wire::batch::{BatchBuilder, Codec};
+    use tidegate_wire::client::ClientOptions;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_log_whose_first_records_are_gone_is_read_from_where_it_begins() {
+        let cluster = Cluster::start(ClusterOptions::default()).await.unwrap();
+        cluster.create_topic("kept", 1, &[]).unwrap();
+        for value in ["a", "b", "c"] {
+            let mut builder = BatchBuilder::new();
+            builder.start(Codec::None);
+            builder.push_parts(None, Some(value.as_bytes()), &[], 1);
+            let batch = builder.finish().unwrap().to_batch();
+            cluster.append_at_end("kept", 0, &batch.bytes).unwrap();
+        }
+        cluster.delete_records("kept", 0, 2).unwrap();
+        let options = ClientOptions {
+            bootstrap_servers: vec![cluster.bootstrap_servers()],
+            ..ClientOptions::default()
+        };
+        let client = Client::connect(options).await.unwrap();
+        let mut reader = LogReader::new(client, &TopicName::parse("kept").unwrap(), 0, 0);
+
+        let records = reader.read_to_end(1_000).await.unwrap();
+
+        let seen: Vec<_> = records.iter().map(|record| (record.offset, record.value.as_deref())).collect();
+        assert_eq!(seen, [(2, Some(b"c".as_slice()))]);
+        cluster.shutdown().await;
+    }
 }

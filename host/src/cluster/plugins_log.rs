@@ -20,6 +20,7 @@ use super::admin::ClusterAdmin;
 use super::append::{Appender, NewRecord};
 use super::creation::NewTopic;
 use super::log_reader::{LogReader, LogRecord};
+use super::positions_topic::foreign_policy;
 use crate::names::{ClusterAlias, TopicName};
 
 /// Modules travel in pieces of this size: a record must fit a broker's default `message.max.bytes` of 1 MiB.
@@ -195,11 +196,28 @@ impl PluginsLog {
         end
     }
 
+    /// Where records are deleted by age, a decision would be gone one day, and the file's plugins would run again. Where the
+    /// settings can't be read, the topic is trusted.
+    async fn check_compacted(&self) -> anyhow::Result<()> {
+        let configs = self.admin.topic_configs(std::slice::from_ref(&self.topic)).await?;
+        let Some(Ok(entries)) = configs.get(&self.topic) else { return Ok(()) };
+        if let Some(found) = foreign_policy(entries) {
+            bail!(
+                "topic \"{}\" on cluster \"{}\" has cleanup.policy = {found}, so what is decided would be deleted in time; set \
+                 cleanup.policy = compact on it (kafka-configs --alter)",
+                self.topic,
+                self.admin.alias()
+            );
+        }
+        Ok(())
+    }
+
     async fn ensure_topic(&mut self) -> anyhow::Result<()> {
         if self.is_there {
             return Ok(());
         }
-        if self.admin.topic(&self.topic).await?.is_some() {
+        if self.admin.find_topic(&self.topic).await?.is_some() {
+            self.check_compacted().await?;
             self.is_there = true;
             return Ok(());
         }
@@ -327,6 +345,33 @@ mod tests {
         assert_eq!(topic.name.as_str(), "tidegate-plugins.east.internal");
         assert_eq!(topic.partition_count, 1);
         assert_eq!(topic.configs, [("cleanup.policy".to_owned(), "compact".to_owned())]);
+    }
+
+    #[tokio::test]
+    async fn nothing_is_decided_in_a_topic_that_forgets() {
+        use tidegate_embedded::{Cluster, ClusterOptions};
+        use tidegate_wire::client::ClientOptions;
+
+        let cluster = Cluster::start(ClusterOptions::default()).await.unwrap();
+        let name = "tidegate-plugins.east.internal";
+        cluster.create_topic(name, 1, &[("cleanup.policy", "delete")]).unwrap();
+        let options = ClientOptions {
+            bootstrap_servers: vec![cluster.bootstrap_servers()],
+            ..ClientOptions::default()
+        };
+        let admin = ClusterAdmin::new(ClusterAlias::new("west"), Client::connect(options).await.unwrap());
+        let mut log = PluginsLog::new(&admin, &ClusterAlias::new("east"), 1);
+        let key = PluginsKey::Decision { flow: "east->west".to_owned(), generation: 1 };
+
+        let problem = log.put(&key, Some(Bytes::from_static(b"{}")), 1).await.unwrap_err();
+
+        assert_eq!(
+            problem.to_string(),
+            "topic \"tidegate-plugins.east.internal\" on cluster \"west\" has cleanup.policy = delete, so what is decided would be \
+             deleted in time; set cleanup.policy = compact on it (kafka-configs --alter)"
+        );
+        assert_eq!(cluster.end_offset(name, 0), 0);
+        cluster.shutdown().await;
     }
 
     #[test]

@@ -130,7 +130,7 @@ fn positions_topic(name: TopicName, config: &PositionsConfig) -> NewTopic {
 }
 
 /// The cleanup policy if it is not `compact`.
-fn foreign_policy(entries: &[ConfigEntry]) -> Option<String> {
+pub(super) fn foreign_policy(entries: &[ConfigEntry]) -> Option<String> {
     let policy = entries.iter().find(|entry| entry.name == "cleanup.policy")?.value.as_deref()?;
     (policy.trim() != "compact").then(|| policy.to_owned())
 }

@@ -32,7 +32,8 @@ pub struct ProcessConfig {
     /// More rides out a slow target and fills fast long lines (bandwidth × delay); it is memory. In place of the
     /// producer's `buffer.memory`.
     pub worker_buffer_bytes: usize,
-    /// `tidegate.cache.dir`, default `$XDG_CACHE_HOME/tidegate`, else `$HOME/.cache/tidegate`: this node's identity.
+    /// `tidegate.cache.dir`, default `$XDG_CACHE_HOME/tidegate`, else `$HOME/.cache/tidegate`: this node's identity, compiled
+    /// plugins, the token that was made by itself.
     pub cache_dir: PathBuf,
     /// `tidegate.log.format`, default `text`.
     pub log_format: LogFormat,
@@ -45,8 +46,8 @@ pub struct ProcessConfig {
     /// `tidegate.wait.for.mirror.maker`, default false: when MirrorMaker 2 still runs a flow, wait for its end (true) or
     /// leave with a word (false).
     pub wait_for_mirror_maker: bool,
-    /// `tidegate.http.token.file`, default `<cache.dir>/http.token` (None says so), which is made when it is absent: who
-    /// has its content may change something over HTTP.
+    /// `tidegate.http.token.file`, a file that must be there; default `<cache.dir>/http.token` (None says so), which is made
+    /// when it is absent. Who has its content may change something over HTTP.
     pub http_token_file: Option<PathBuf>,
     /// `tidegate.plugins.watch`, default false: a module file that changes is swapped in while the flow runs.
     pub plugins_watch: bool,

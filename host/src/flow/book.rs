@@ -20,8 +20,18 @@ pub(super) enum News {
     Nothing,
     /// The decision that holds from here on.
     Decision(Box<Decision>),
+    /// A decision that this version can't read holds from here on.
+    Unreadable(Unreadable),
     /// A node has reported on this generation.
     Report { generation: u64 },
+}
+
+/// A decision that can't be read here. What it says is unknown, so nothing may be taken in its place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("generation {generation} of the plugins, which was decided last, can't be read on this node: {why}")]
+pub(super) struct Unreadable {
+    pub(super) generation: u64,
+    why: String,
 }
 
 /// Decisions, reports, and where modules lie.
@@ -31,6 +41,10 @@ pub(super) struct Book {
     decisions: BTreeMap<u64, Decision>,
     /// The generation of the decision that stands last in the log.
     last: Option<u64>,
+    /// What stands behind that one.
+    unreadable: Option<Unreadable>,
+    /// Digests that decisions of other flows name, by flow and generation; none where such a decision can't be read.
+    others: BTreeMap<(String, u64), Option<BTreeSet<String>>>,
     modules: BTreeMap<String, ModulePlace>,
     reports: BTreeMap<u64, Reports>,
 }
@@ -41,6 +55,8 @@ impl Book {
             flow: flow.to_string(),
             decisions: BTreeMap::new(),
             last: None,
+            unreadable: None,
+            others: BTreeMap::new(),
             modules: BTreeMap::new(),
             reports: BTreeMap::new(),
         }
@@ -51,6 +67,10 @@ impl Book {
         match record.key.as_deref().and_then(PluginsKey::parse) {
             Some(PluginsKey::Decision { flow, generation }) if flow == self.flow => {
                 self.take_decision(generation, record)
+            }
+            Some(PluginsKey::Decision { flow, generation }) => {
+                self.take_other(flow, generation, record);
+                News::Nothing
             }
             Some(PluginsKey::Report { flow, generation, .. }) if flow == self.flow => {
                 self.take_report(generation, record)
@@ -68,26 +88,15 @@ impl Book {
         let Some(value) = &record.value else {
             self.decisions.remove(&generation);
             self.reports.remove(&generation);
+            self.unreadable.take_if(|unreadable| unreadable.generation == generation);
             return News::Nothing;
         };
         let decision = match Decision::parse(value) {
             Ok(decision) if decision.generation == generation => decision,
-            Ok(_) => {
-                warn!(
-                    flow = self.flow,
-                    generation, "a decision about plugins lies under another's key and is ignored"
-                );
-                return News::Nothing;
-            }
-            Err(problem) => {
-                let problem = format!("{problem:#}");
-                warn!(
-                    flow = self.flow,
-                    generation, problem, "a decision about plugins can't be read and is ignored"
-                );
-                return News::Nothing;
-            }
+            Ok(_) => return self.take_unreadable(generation, "it lies under another's key".to_owned()),
+            Err(problem) => return self.take_unreadable(generation, format!("{problem:#}")),
         };
+        self.unreadable = None;
         if self.decisions.get(&generation).is_some_and(|known| known.id() != decision.id()) {
             // Reports of the decision whose place it takes say nothing about this one.
             self.reports.remove(&generation);
@@ -95,6 +104,26 @@ impl Book {
         self.last = Some(generation);
         self.decisions.insert(generation, decision.clone());
         News::Decision(Box::new(decision))
+    }
+
+    fn take_unreadable(&mut self, generation: u64, why: String) -> News {
+        let unreadable = Unreadable { generation, why };
+        warn!(flow = self.flow, "{unreadable}");
+        self.unreadable = Some(unreadable.clone());
+        News::Unreadable(unreadable)
+    }
+
+    /// Two flows share the topic when two aliases stand for one target cluster; then they share its modules, too.
+    fn take_other(&mut self, flow: String, generation: u64, record: &LogRecord) {
+        let place = (flow, generation);
+        let Some(value) = &record.value else {
+            self.others.remove(&place);
+            return;
+        };
+        let named = Decision::parse(value).ok().map(|decision| {
+            decision.plugins.into_iter().map(|plugin| plugin.digest).collect::<BTreeSet<String>>()
+        });
+        self.others.insert(place, named);
     }
 
     fn take_report(&mut self, generation: u64, record: &LogRecord) -> News {
@@ -118,6 +147,17 @@ impl Book {
     /// The decision that holds.
     pub(super) fn last(&self) -> Option<&Decision> {
         self.decisions.get(&self.last?)
+    }
+
+    /// The decision in whose place no other may be taken, if this version can't read it.
+    pub(super) fn unreadable(&self) -> Option<&Unreadable> {
+        self.unreadable.as_ref()
+    }
+
+    /// The number of the decision that holds, whether it can be read or not.
+    pub(super) fn holding(&self) -> Option<u64> {
+        let unreadable = self.unreadable.as_ref().map(|unreadable| unreadable.generation);
+        unreadable.or_else(|| self.last().map(|last| last.generation))
     }
 
     /// The decision of that number.
@@ -152,13 +192,15 @@ impl Book {
             keys.extend(nodes.map(key));
         }
         let kept = self.decisions.values().filter(|decision| !old.contains(&decision.generation));
-        let named: BTreeSet<&str> = kept
+        let mut named: BTreeSet<&str> = kept
             .chain([next])
             .flat_map(|decision| decision.plugins.iter().map(|plugin| plugin.digest.as_str()))
             .collect();
-        // The topic belongs to one source and lies on one target, so to this flow alone.
+        named.extend(self.others.values().flatten().flatten().map(String::as_str));
+        // What a decision names that can't be read is not known.
+        let all_is_known = self.others.values().all(Option::is_some) && self.unreadable.is_none();
         for (digest, place) in self.modules.iter().filter(|(digest, _)| !named.contains(digest.as_str())) {
-            if !old.is_empty() {
+            if !old.is_empty() && all_is_known {
                 keys.extend(place.pieces().map(|piece| PluginsKey::Module { digest: digest.clone(), piece }));
             }
         }
@@ -214,8 +256,54 @@ mod tests {
         let other = Decision { flow: "east->north".to_owned(), ..decision(2, "f", Vec::new()) };
         assert_eq!(decided(&mut book, &other), News::Nothing);
         let key = PluginsKey::Decision { flow: "east->west".to_owned(), generation: 1 };
-        assert_eq!(book.take(&record(0, &key, Some(b"{".to_vec()))), News::Nothing);
+        assert_eq!(
+            book.take(&record(0, &PluginsKey::Module { digest: "d".to_owned(), piece: 0 }, None)),
+            News::Nothing
+        );
         assert_eq!(book.last(), None);
+        assert_eq!(book.holding(), None);
+        assert!(matches!(book.take(&record(0, &key, Some(b"{".to_vec()))), News::Unreadable(_)));
+    }
+
+    #[test]
+    fn a_decision_that_cant_be_read_holds_until_one_comes_that_can() {
+        let mut book = Book::new(&flow());
+        decided(&mut book, &decision(6, "f", vec![plugin("mask", "d1")]));
+        let mut json: serde_json::Value =
+            serde_json::from_slice(&decision(7, "f", Vec::new()).json().unwrap()).unwrap();
+        json["form"] = 2.into();
+        let key = PluginsKey::Decision { flow: "east->west".to_owned(), generation: 7 };
+        book.take(&record(0, &key, Some(json.to_string().into_bytes())));
+        assert_eq!(book.holding(), Some(7));
+        assert_eq!(
+            book.unreadable().unwrap().to_string(),
+            "generation 7 of the plugins, which was decided last, can't be read on this node: it has form 2, and this version \
+             of Tidegate reads form 1"
+        );
+        decided(&mut book, &decision(8, "f", Vec::new()));
+        assert_eq!((book.unreadable(), book.holding()), (None, Some(8)));
+    }
+
+    #[test]
+    fn modules_that_another_flow_names_are_kept() {
+        let mut book = Book::new(&flow());
+        for generation in 1..=100 {
+            decided(&mut book, &decision(generation, "f", vec![plugin("mask", "d1")]));
+        }
+        for digest in ["d1", "d2", "d3"] {
+            let key = PluginsKey::Module { digest: digest.to_owned(), piece: 0 };
+            book.take(&record(0, &key, Some(vec![1])));
+        }
+        let named = vec![plugin("mask", "d2")];
+        decided(&mut book, &Decision { flow: "east->north".to_owned(), ..decision(1, "f", named) });
+        let keys = |book: &Book| -> Vec<String> {
+            let next = decision(101, "f", vec![plugin("mask", "d1")]);
+            book.outdated(&next).iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(keys(&book), ["decision/east->west/0000000001", "module/d3/0000"]);
+        let key = PluginsKey::Decision { flow: "east->south".to_owned(), generation: 1 };
+        book.take(&record(0, &key, Some(b"{".to_vec())));
+        assert_eq!(keys(&book), ["decision/east->west/0000000001"], "it may name any");
     }
 
     #[test]

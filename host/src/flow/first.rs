@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use bytes::Bytes;
-use tracing::info;
+use tracing::{info, warn};
 
 use super::book::Book;
 use super::decision::{AtStart, DecidedPlugin, Decision, Kind, Occasion, at_start, fingerprint};
 use super::policies::{Loaded, Loader, Modules, Origin, Ready, Wanted, of_file};
 use crate::cluster::{ClusterAdmin, digest_of, plugins_topic};
-use crate::config::PluginModule;
+use crate::config::{PluginConfig, PluginModule};
 use crate::plugin::read_module;
 use crate::serve::orders::Who;
 use crate::status::now_ms;
@@ -42,7 +42,23 @@ pub(super) async fn first(
     let flow = &loader.flow;
     let of_file = file.decided();
     let fingerprint = fingerprint(&of_file);
-    let chosen = at_start(book.last(), &fingerprint, !flow.plugins.is_empty());
+    if let Some(unreadable) = book.unreadable() {
+        // What holds is unknown here; whatever ran instead might let out what it keeps in.
+        bail!(
+            "flow {}: {unreadable}; run the version of Tidegate that wrote it, or roll back on a node that runs",
+            flow.name
+        );
+    }
+    let chosen = match at_start(book.last(), &fingerprint, !flow.plugins.is_empty()) {
+        AtStart::Decision(decision) => match off_pin(&flow.plugins, &decision) {
+            Some(why) => {
+                warn!(flow = %flow.name, "{why}, so the file decides");
+                AtStart::File { generation: decision.generation + 1, is_written: true }
+            }
+            None => AtStart::Decision(decision),
+        },
+        file => file,
+    };
     let (decision, loaded, must_write) = match chosen {
         AtStart::Decision(decision) => {
             let loaded = load_decision(loader, &decision, &file, book, target).await.with_context(|| {
@@ -78,6 +94,9 @@ pub(super) async fn load_decision(
     book: &Book,
     target: &ClusterAdmin,
 ) -> anyhow::Result<Loaded> {
+    if let Some(why) = off_pin(&loader.flow.plugins, decision) {
+        bail!("{why}; take .sha256 out of the file, or change it, and start again");
+    }
     let mut wanted = Vec::new();
     let same = running.decided();
     for plugin in &decision.plugins {
@@ -94,6 +113,16 @@ pub(super) async fn load_decision(
     }
     let (loader, known) = (loader.clone(), running.modules.clone());
     blocking(move || loader.load(wanted, &known)).await
+}
+
+/// What a decision names in place of a module that the file pins. A pin holds for whatever would run, not for the file alone.
+fn off_pin(file: &[PluginConfig], decision: &Decision) -> Option<String> {
+    decision.plugins.iter().find_map(|plugin| {
+        let own = file.iter().find(|own| own.name == plugin.name)?;
+        let pin = own.sha256.as_ref().filter(|pin| !pin.eq_ignore_ascii_case(&plugin.digest))?;
+        let (generation, name, digest) = (decision.generation, &plugin.name, &plugin.digest);
+        Some(format!("the file pins plugin \"{name}\" to {pin}, and generation {generation} has {digest}"))
+    })
 }
 
 async fn module(
@@ -149,4 +178,27 @@ pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
 ) -> anyhow::Result<T> {
     tokio::task::spawn_blocking(work).await.context("loading plugins was interrupted")?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::decision::tests::{decision, plugin};
+
+    #[test]
+    fn a_pin_of_the_file_holds_for_decisions_too() {
+        let decided = decision(7, "f", vec![plugin("mask", "d2")]);
+        let mut own = plugin("mask", "d2").config().unwrap();
+        for (pin, expected) in [
+            (None, None),
+            (Some("D2"), None),
+            (Some("d1"), Some("the file pins plugin \"mask\" to d1, and generation 7 has d2")),
+        ] {
+            own.sha256 = pin.map(str::to_owned);
+            assert_eq!(off_pin(std::slice::from_ref(&own), &decided).as_deref(), expected);
+        }
+        own.name = "other".to_owned();
+        own.sha256 = Some("d1".to_owned());
+        assert_eq!(off_pin(&[own], &decided), None);
+    }
 }

@@ -76,6 +76,9 @@ impl FlowLoop {
 
     /// One file at a time: the next look brings the next.
     pub(super) fn take_watched(&mut self, mut watch: Watch, changed: Vec<Changed>) {
+        if std::mem::take(&mut self.policies.must_look_again) {
+            watch.look_again();
+        }
         for change in changed {
             for own in self.policies.file.iter_mut().filter(|own| own.name == change.name) {
                 own.digest.clone_from(&change.digest);
@@ -87,7 +90,7 @@ impl FlowLoop {
                 watch.accept(&change);
                 continue;
             };
-            if self.is_making() {
+            if self.is_making() || self.is_behind() {
                 // Seen as changed again at the next look.
                 continue;
             }
@@ -148,6 +151,14 @@ impl Watch {
         changed
     }
 
+    /// Takes every file for changed; those that run already are seen to.
+    fn look_again(&mut self) {
+        for seen in self.seen.values_mut() {
+            seen.digest.clear();
+            seen.candidate = Some(String::new());
+        }
+    }
+
     fn accept(&mut self, change: &Changed) {
         if let Some(seen) = self.seen.get_mut(&change.name) {
             seen.digest.clone_from(&change.digest);
@@ -182,6 +193,16 @@ mod tests {
         assert!(digests(watch.look(&files)).is_empty());
         std::fs::write(&path, "one").unwrap();
         watch.look(&files);
-        assert_eq!(digests(watch.look(&files)), [digest_of(b"one")]);
+        let changed = watch.look(&files);
+        watch.accept(&changed[0]);
+        assert_eq!(digests(changed), [digest_of(b"one")]);
+        assert!(watch.look(&files).is_empty());
+        watch.look_again();
+        watch.look(&files);
+        assert_eq!(
+            digests(watch.look(&files)),
+            [digest_of(b"one")],
+            "a change that was overtaken comes again"
+        );
     }
 }

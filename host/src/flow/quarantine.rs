@@ -111,7 +111,7 @@ impl Place {
     /// All of the topic; nothing where there is none.
     async fn read(&self) -> anyhow::Result<Holdings> {
         let mut holdings = Holdings { records: Vec::new(), replayed: BTreeSet::new() };
-        let Some(view) = self.admin.topic(&self.topic).await? else { return Ok(holdings) };
+        let Some(view) = self.admin.find_topic(&self.topic).await? else { return Ok(holdings) };
         for partition in 0..view.partition_count {
             let client = self.admin.client().with_own_connections();
             let mut reader = LogReader::new(client, &self.topic, partition, 0);

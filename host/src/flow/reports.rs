@@ -77,7 +77,7 @@ impl Reports {
         let is_complete = notes.is_empty() && covered.len() == usize::try_from(slot_count).unwrap_or(0);
         if !is_complete {
             notes.push(format!(
-                "tidegate plugin rollback {flow} takes every node back to the generation before"
+                "tidegate plugin rollback '{flow}' takes every node back to the generation before"
             ));
         }
         SwapView { generation, is_complete, notes, partitions, took_ms }
@@ -138,7 +138,7 @@ mod tests {
             [
                 "node n2 stays on the old generation with slot(s) 1: no such file",
                 "nobody has reported for slot(s) 2, 3",
-                "tidegate plugin rollback east->west takes every node back to the generation before",
+                "tidegate plugin rollback 'east->west' takes every node back to the generation before",
             ]
         );
         assert!(view.partitions.iter().all(|partition| partition.node == "n1"));

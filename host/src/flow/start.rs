@@ -12,7 +12,7 @@ use tracing::{info, warn};
 
 use super::book::Book;
 use super::failure::{FlowFailure, Setback};
-use super::first::{blocking, first, load_file};
+use super::first::{first, load_file};
 use super::patience::{Patience, RETRY_MS};
 use super::policies::{Loader, Ready};
 use super::swap::Policies;
@@ -162,8 +162,10 @@ pub async fn look_once(flow: &FlowConfig, config: &Config, engine: &Engine) -> R
         worker_count: 1,
     };
     let file = load_file(&loader).await.map_err(FlowFailure::Plugin)?;
-    let ready = blocking(move || loader.ready(1, file)).await.map_err(FlowFailure::Plugin)?;
-    let mut round = Round::new(flow.clone(), source, target, ready.policies);
+    // A run would take the last decision, too; nothing is written here.
+    let (book, _reader) = read_book(&target, &flow.name, &patience).await?;
+    let first = first(&loader, file, &book, &target, "-").await.map_err(FlowFailure::Plugin)?;
+    let mut round = Round::new(flow.clone(), source, target, first.ready.policies);
     loop {
         match round.observe_and_preview().await {
             Ok(plan) => return Ok(plan),

@@ -50,17 +50,26 @@ pub(super) struct Policies {
     pub(super) book: Book,
     log: Arc<Mutex<PluginsLog>>,
     pub(super) records: mpsc::Receiver<Vec<LogRecord>>,
-    /// The generation that is being made on this node.
-    making: Option<u64>,
+    /// The generation that is being made on this node, until it is read back.
+    making: Option<Making>,
     /// Made here, written, not read back yet.
     prepared: Option<(DecisionId, Box<Ready>)>,
     /// Another node's decision, or one that came before it was expected, being made ready.
     following: Option<DecisionId>,
     waiting: Vec<Waiting>,
+    /// A change of a module file was overtaken by another decision.
+    pub(super) must_look_again: bool,
     /// For the round, when it comes home.
     pub(super) new_hooks: Option<Hooks>,
     /// What must be compared with the round's names, when it comes home.
     deferred: Option<Box<Made>>,
+}
+
+/// A generation on its way from the wish to the log and back. What is proposed meanwhile would not know of it.
+struct Making {
+    number: u64,
+    /// None while it is made ready. What was written comes back within `REPORTS_MS_MAX`, or is not waited for.
+    written_at: Option<Instant>,
 }
 
 /// A generation that was made ready, or can't be.
@@ -120,6 +129,7 @@ impl Policies {
             prepared: None,
             following: None,
             waiting: Vec::new(),
+            must_look_again: false,
             new_hooks: None,
             deferred: None,
         };
@@ -141,8 +151,28 @@ impl Policies {
 
     /// The number of the next generation.
     fn next_number(&self) -> u64 {
-        let last = self.book.last().map_or(0, |last| last.generation);
-        last.max(self.decision.generation) + 1
+        self.book.holding().unwrap_or(0).max(self.decision.generation) + 1
+    }
+
+    /// The generation that holds for the flow, also while this node has not taken it.
+    fn holding(&self) -> u64 {
+        let own = self.decision.generation;
+        self.book.holding().filter(|held| !self.is_unwritten || *held >= own).unwrap_or(own)
+    }
+
+    /// Why nothing can be proposed on the ground of what runs here: something else was decided.
+    fn behind(&self) -> Option<String> {
+        if let Some(unreadable) = self.book.unreadable() {
+            return Some(unreadable.to_string());
+        }
+        let own = &self.decision;
+        let last = self.book.last().filter(|last| last.id() != own.id())?;
+        (!self.is_unwritten || last.generation >= own.generation).then(|| {
+            format!(
+                "this node runs generation {}, and generation {} was decided",
+                own.generation, last.generation
+            )
+        })
     }
 
     /// The plugins as they would be with a wish fulfilled.
@@ -159,6 +189,14 @@ impl Policies {
                 NoAnswerKind::BadRequest,
                 "neither a module nor settings are given, so nothing would change",
                 "give a module, --settings, or both",
+            ));
+        }
+        if let Some(behind) = self.behind() {
+            return Err(NoAnswer::new(
+                NoAnswerKind::Conflict,
+                behind,
+                "try again in a moment or ask another node of the flow; where it can't be taken, tidegate plugin rollback is the way \
+                 back",
             ));
         }
         let mut wanted: Vec<Wanted> = self
@@ -247,7 +285,7 @@ impl Policies {
 
     /// The way back that is wished.
     fn propose_rollback(&self, wish: &RollbackWish) -> Result<Proposal, NoAnswer> {
-        let current = self.decision.generation;
+        let current = self.holding();
         let back = match wish.to {
             Some(number) => self.book.decision(number).filter(|_| number != current),
             None => self.book.decisions().rev().find(|decision| decision.generation < current),
@@ -313,7 +351,9 @@ impl FlowLoop {
 
     /// Makes the next generation ready beside the loop. One at a time.
     pub(super) fn make(&mut self, proposal: Proposal, answer: Option<Answer<SwapView>>) {
-        if let Some(number) = self.policies.making {
+        if self.is_making()
+            && let Some(Making { number, .. }) = self.policies.making
+        {
             if let Some(answer) = answer {
                 let error = format!("a swap to generation {number} is running");
                 let refused = NoAnswer::new(
@@ -326,7 +366,7 @@ impl FlowLoop {
             return;
         }
         let number = self.policies.next_number();
-        self.policies.making = Some(number);
+        self.policies.making = Some(Making { number, written_at: None });
         let started = Instant::now();
         let loader = self.policies.loader.clone();
         let running = self.policies.loaded.clone();
@@ -375,6 +415,10 @@ impl FlowLoop {
             return;
         }
         let Made { ready, occasion, force, answer, started } = made;
+        let ready = ready.and_then(|ready| match self.policies.next_number() {
+            next if next == ready.number => Ok(ready),
+            next => Err(Overtaken(next - 1).into()),
+        });
         let ready = ready.and_then(|mut ready| match self.renames(&mut ready) {
             renames if force || renames.is_empty() => Ok(ready),
             renames => Err(Renames(renames.join("; ")).into()),
@@ -397,14 +441,21 @@ impl FlowLoop {
         self.write(decisions, ready.loaded.modules.clone(), id.clone());
         self.policies.prepared = Some((id.clone(), ready));
         if let Some(answer) = answer {
-            let deadline = started + Duration::from_millis(REPORTS_MS_MAX);
+            // From now: a large module may have been compiled for longer than that.
+            let deadline = Instant::now() + Duration::from_millis(REPORTS_MS_MAX);
             self.policies.waiting.push(Waiting { id, answer, started, deadline });
         }
     }
 
     /// Whether the next generation is being made on this node.
     pub(super) fn is_making(&self) -> bool {
-        self.policies.making.is_some()
+        let is_late = |at: Instant| at.elapsed() > Duration::from_millis(REPORTS_MS_MAX);
+        self.policies.making.as_ref().is_some_and(|making| !making.written_at.is_some_and(is_late))
+    }
+
+    /// Whether something was decided that does not run here.
+    pub(super) fn is_behind(&self) -> bool {
+        self.policies.behind().is_some()
     }
 
     /// What waited for the round.
@@ -439,6 +490,14 @@ impl FlowLoop {
                 NoAnswerKind::Conflict,
                 nothing.to_string(),
                 "give another module or other settings",
+            )
+        } else if let Some(overtaken) = problem.downcast_ref::<Overtaken>() {
+            // A file that has changed is looked at again.
+            self.policies.must_look_again |= answer.is_none();
+            NoAnswer::new(
+                NoAnswerKind::Conflict,
+                overtaken.to_string(),
+                "look with tidegate plugin list, then try again",
             )
         } else if let Some(renames) = problem.downcast_ref::<Renames>() {
             NoAnswer::new(
@@ -487,8 +546,12 @@ impl FlowLoop {
     }
 
     pub(super) fn take_written(&mut self, id: &DecisionId, end: anyhow::Result<()>) {
-        if self.policies.making == Some(id.generation) {
-            self.policies.making = None;
+        let is_read_back = self.policies.book.holding().is_some_and(|held| held >= id.generation);
+        if self.policies.making.as_ref().is_some_and(|making| making.number == id.generation) {
+            self.policies.making = match end.is_ok() && !is_read_back {
+                true => Some(Making { number: id.generation, written_at: Some(Instant::now()) }),
+                false => None,
+            };
         }
         let Err(problem) = end else { return };
         let problem = format!("{problem:#}");
@@ -512,6 +575,10 @@ impl FlowLoop {
             match self.policies.book.take(record) {
                 News::Nothing => {}
                 News::Decision(decision) => decided = Some(decision),
+                News::Unreadable(unreadable) => {
+                    decided = None;
+                    self.stats.set_error(now_ms(), unreadable.to_string());
+                }
                 News::Report { generation } => reported.push(generation),
             }
         }
@@ -525,6 +592,9 @@ impl FlowLoop {
 
     async fn take_decision(&mut self, decision: Decision) {
         self.answer_outrun(&decision);
+        let is_over =
+            |making: &mut Making| making.written_at.is_some() && making.number <= decision.generation;
+        self.policies.making.take_if(is_over);
         let current = &self.policies.decision;
         if decision.id() == current.id()
             || (decision.generation == current.generation && decision.is_same_policy(current))
@@ -704,6 +774,11 @@ enum Loading {
 #[derive(Debug, thiserror::Error)]
 #[error("copied topics would be called otherwise: {0}")]
 struct Renames(String);
+
+/// A proposal that was made ready while another decision came.
+#[derive(Debug, thiserror::Error)]
+#[error("generation {0} was decided meanwhile, and this would undo it")]
+struct Overtaken(u64);
 
 /// A proposal that changes nothing.
 #[derive(Debug, thiserror::Error)]

@@ -27,7 +27,7 @@ pub(super) async fn read_all(
     mut take: impl FnMut(&LogRecord),
 ) -> anyhow::Result<Option<LogReader>> {
     let topic = plugins_topic(&flow.source);
-    if target.topic(&topic).await?.is_none() {
+    if target.find_topic(&topic).await?.is_none() {
         return Ok(None);
     }
     let mut reader = reader(target, &topic);
@@ -96,7 +96,7 @@ async fn follow_forever(
                 let problem = format!("{problem:#}");
                 warn!(%flow, problem, "decisions about plugins can't be followed now, trying again");
                 // It may have been deleted.
-                if let Ok(None) = target.topic(&topic).await {
+                if let Ok(None) = target.find_topic(&topic).await {
                     known = None;
                 }
                 tokio::time::sleep(Duration::from_millis(LOOK_MS)).await;

@@ -97,3 +97,10 @@ fn the_shipped_plugins_pass_their_own_cases() {
     }
     assert_eq!(tested, ["acl-map", "header-rules", "redact", "region-filter", "rename"]);
 }
+
+#[test]
+fn a_file_without_cases_does_not_pass() {
+    let result = run("redact", "cases: []\n");
+    assert_eq!(result.problem.as_deref(), Some("holds no cases; without cases nothing is tested"));
+    assert!(!result.has_passed());
+}

@@ -114,7 +114,7 @@ pub(crate) const FLOW_OPTIONS: &[Known] = &[
         Kind::Text,
         Only(
             &[""],
-            "Java transforms can't run here; remove the key, and wait for record plugins if records must be edited",
+            "Java transforms can't run here; remove the key, and list a record plugin in tidegate.plugins if records must be edited",
         ),
     ),
     key("transforms.", Kind::Text, Ignored("settings of a transform that does not run")),

@@ -117,8 +117,8 @@ fn each_bad_value_says_what_is_wanted() {
         ),
         (
             "A->B.transforms=mask",
-            "line 6: A->B.transforms = \"mask\": Java transforms can't run here; remove the key, and wait for record plugins if \
-             records must be edited".into(),
+            "line 6: A->B.transforms = \"mask\": Java transforms can't run here; remove the key, and list a record plugin in \
+             tidegate.plugins if records must be edited".into(),
         ),
         (
             "B.exactly.once.source.support=enabled",
