@@ -136,8 +136,8 @@ async fn four_commands_lead_from_nothing_to_live_traffic_within_three_minutes() 
     let started = Instant::now();
     let project = Project::new("region-only");
     project.make("filter").await;
-    project.run("test", &[], 0).await;
     project.run("build", &[], 0).await;
+    project.run("test", &[], 0).await;
     let component = format!("{TARGET_FOLDER}/wasm32-unknown-unknown/release/region_only.wasm");
     let http = process.http_address();
     let settings = r#"{"allow": ["eu"]}"#;
