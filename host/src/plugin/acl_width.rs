@@ -30,7 +30,8 @@ pub fn widenings(sources: &[AclRule], mapped: &[Vec<AclRule>]) -> Vec<Widening> 
         let reason = match (source.permission, answer.as_slice()) {
             (Permission::Deny, []) => dropped_denial(source, sources, mapped),
             (Permission::Allow, answer) => answer.iter().find_map(|mapped| wider(source, mapped)),
-            (Permission::Deny, answer) => wider_answer_to_denial(source, answer),
+            (Permission::Deny, answer) => wider_answer_to_denial(source, answer)
+                .or_else(|| moved_denial((source, answer), sources, mapped)),
         };
         found.extend(reason.map(|reason| Widening { rule, reason }));
     }
@@ -61,6 +62,41 @@ fn dropped_denial(denial: &AclRule, sources: &[AclRule], mapped: &[Vec<AclRule>]
         source.permission == Permission::Allow && !answer.is_empty() && overlap(source, denial)
     })?;
     Some(format!("it is dropped, and a rule that it takes away from stays: {}", Described(kept.0)))
+}
+
+/// Whoever stands for another in a rule that allows must do so in the denials beside it, too; else the denial keeps out
+/// somebody else. Who is let in as one of all (`User:*`) may be called anything.
+fn moved_denial(
+    (denial, answer): (&AclRule, &[AclRule]),
+    sources: &[AclRule],
+    mapped: &[Vec<AclRule>],
+) -> Option<String> {
+    let allowing = sources
+        .iter()
+        .zip(mapped)
+        .filter(|(source, _)| source.permission == Permission::Allow && overlap(source, denial));
+    for (source, kept) in allowing {
+        let follows = |kept: &AclRule, denied: &AclRule| {
+            wider(denial, denied).is_none()
+                && (source.principal != denial.principal || holds_all_of(&denied.principal, &kept.principal))
+                && (source.host != denial.host || denied.host == WILDCARD || denied.host == kept.host)
+        };
+        let mut kept = kept.iter().filter(|kept| kept.permission == Permission::Allow);
+        let left = kept.find(|kept| !answer.iter().any(|denied| follows(kept, denied)));
+        if let Some(left) = left {
+            return Some(format!(
+                "it keeps out others, and a rule that it takes away from stays: {}",
+                Described(left)
+            ));
+        }
+    }
+    None
+}
+
+/// Whether a rule for `outer` is one for `inner`.
+fn holds_all_of(outer: &str, inner: &str) -> bool {
+    let of_type = outer.strip_suffix(WILDCARD).filter(|of_type| of_type.ends_with(':'));
+    outer == inner || of_type.is_some_and(|of_type| inner.starts_with(of_type))
 }
 
 fn wider(source: &AclRule, mapped: &AclRule) -> Option<String> {

@@ -106,8 +106,18 @@ impl Chain {
             }
             let buffers = &mut self.buffers;
             let verdicts = Verdicts::default();
-            let search =
-                Search { stage, buffers, place, base, records, end, faulted_call_count: 0, verdicts };
+            let (faulted_call_count, answered_call_count) = (0, 0);
+            let search = Search {
+                stage,
+                buffers,
+                place,
+                base,
+                records,
+                end,
+                faulted_call_count,
+                answered_call_count,
+                verdicts,
+            };
             let verdicts = search.run();
             let condemned = |guilty: Guilty| condemned(self.generation, &stage.plugin, records, guilty);
             edited.quarantined.extend(verdicts.quarantined.into_iter().map(condemned));

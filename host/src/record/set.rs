@@ -8,6 +8,11 @@ use super::span::{HeaderSpans, PLACE_BYTES_MAX, Parts, Span};
 /// Buffers that grew beyond this many bytes are not kept for the next batch.
 const KEPT_BUFFER_BYTES_MAX: usize = 4 * 1024 * 1024;
 
+/// A batch with more records is not taken: its index would take hundreds of MiB, whatever little the batch itself takes compressed.
+pub(super) const RECORD_COUNT_MAX: usize = 4 * 1024 * 1024;
+/// The same for the headers of all its records.
+pub(super) const HEADER_COUNT_MAX: usize = 8 * 1024 * 1024;
+
 const UNEDITED: u32 = u32::MAX;
 
 /// A record as it is read from its batch.
@@ -25,9 +30,12 @@ pub struct RecordParts<'a, H> {
     pub headers: H,
 }
 
-/// A byte string that was pushed lies elsewhere than said, or the batch is too large for an index of 31 bits.
+/// A byte string that was pushed lies elsewhere than said, or the batch is too large for an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a record's bytes do not lie in its batch, or the batch has 2 GiB")]
+#[error(
+    "a record's bytes do not lie in its batch, or the batch has 2 GiB, more than {RECORD_COUNT_MAX} records or more than \
+     {HEADER_COUNT_MAX} headers; topics with such batches can only go past record plugins (topics.exclude)"
+)]
 pub struct OutOfBase;
 
 #[derive(Clone, Copy, Debug)]
@@ -95,7 +103,13 @@ impl RecordSet {
             Some(bytes) => Span::in_base(base, bytes),
             None => Some(Span::NULL),
         };
+        if self.entries.len() >= RECORD_COUNT_MAX {
+            return None;
+        }
         for (name, value) in record.headers {
+            if self.headers.len() >= HEADER_COUNT_MAX {
+                return None;
+            }
             self.headers.push(HeaderSpans { name: Span::in_base(base, name)?, value: nullable(value)? });
         }
         let read = Parts {

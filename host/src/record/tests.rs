@@ -75,3 +75,24 @@ fn records_from_a_place_on_are_put_back() {
     set.start();
     assert_eq!((set.len(), set.edit_bytes()), (0, 0));
 }
+
+#[test]
+fn an_index_has_a_bound_of_records_and_headers() {
+    let base = b"".as_slice();
+    let with = |count: usize| RecordParts {
+        offset: SourceOffset(5),
+        timestamp_ms: -1,
+        key: None,
+        value: None,
+        headers: std::iter::repeat_n((base, None), count),
+    };
+    let mut set = RecordSet::default();
+    assert_eq!(set.push(base, with(set::HEADER_COUNT_MAX)), Ok(()));
+    assert_eq!(set.push(base, with(1)), Err(OutOfBase));
+    set.start();
+    for _ in 0..set::RECORD_COUNT_MAX {
+        set.push(base, with(0)).unwrap();
+    }
+    assert_eq!(set.push(base, with(0)), Err(OutOfBase));
+    assert_eq!(set.len(), set::RECORD_COUNT_MAX);
+}

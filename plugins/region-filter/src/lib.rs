@@ -133,6 +133,11 @@ fn take_condition(table: &mut Table<'_>) -> Option<Condition> {
         table.object_to("", "has neither \"allow\" nor \"deny\", one of them is needed");
         return None;
     }
+    // A list that came out empty by mistake would let everything leave.
+    if allow.is_none() && deny.as_ref().is_some_and(Vec::is_empty) {
+        table.object_to("deny", "denies nothing, and there is no \"allow\" beside it");
+        return None;
+    }
     Some(Condition { place: place?, allow, deny: deny.unwrap_or_default() })
 }
 

@@ -122,6 +122,12 @@ fn a_list_of_what_may_not_leave_lets_nothing_through_that_can_not_be_read() {
 #[test]
 fn an_empty_list_lets_nothing_through() {
     assert!(!is_kept(r#"[{"by":"key","allow":[]}]"#, |record| record.key("")));
+    assert!(!is_kept(r#"[{"by":"key","allow":[],"deny":[]}]"#, |record| record.key("")));
+    let refused = testing::start::<RegionFilter>(r#"{"conditions":[{"by":"key","deny":[]}]}"#).unwrap_err();
+    let told = refused.iter().map(|problem| (problem.at.as_str(), problem.message.as_str()));
+    assert!(
+        told.into_iter().any(|told| told == ("/conditions/0/deny", "denies nothing, and there is no \"allow\" beside it"))
+    );
 }
 
 #[test]
@@ -188,7 +194,7 @@ fn only_what_is_used_is_asked_for() {
     check(r#"[{"by":"key","allow":[]}]"#, Needs::nothing().key());
     check(r#"[{"by":"field","path":"a","allow":[]}]"#, Needs::nothing().value());
     check(
-        r#"[{"by":"header","name":"a","allow":[]},{"by":"header","name":"b","deny":[]}]"#,
+        r#"[{"by":"header","name":"a","allow":[]},{"by":"header","name":"b","deny":["us"]}]"#,
         Needs::nothing().header("a").header("b"),
     );
 }
@@ -222,7 +228,7 @@ fn settings_are_checked() {
             ("/conditions/5", "lacks the field \"by\""),
         ],
     );
-    let many = "{\"by\":\"topic\",\"deny\":[]},".repeat(65);
+    let many = "{\"by\":\"topic\",\"deny\":[\"us\"]},".repeat(65);
     let many = format!("{{\"conditions\":[{}]}}", many.trim_end_matches(','));
     check(&many, &[("/conditions", "has 65 conditions, at most 64 are taken")]);
 }

@@ -195,3 +195,42 @@ fn a_denial_goes_only_with_what_it_takes_away_from() {
     }
     assert_eq!(judge(&rule(), true).len(), 1);
 }
+
+#[test]
+fn a_denial_goes_where_the_rule_goes_that_it_takes_away_from() {
+    let named = |rule: AclRule, principal: &str, host: &str| AclRule {
+        principal: principal.to_owned(),
+        host: host.to_owned(),
+        ..rule
+    };
+    let judge = |allowed: &[(&str, &str)], denied: &[(&str, &str)]| -> Vec<String> {
+        let answer = |rule: &AclRule, to: &[(&str, &str)]| -> Vec<AclRule> {
+            to.iter().map(|(principal, host)| named(rule.clone(), principal, host)).collect()
+        };
+        let mapped = [answer(&rule(), allowed), answer(&denial(), denied)];
+        widenings(&[rule(), denial()], &mapped).into_iter().map(|widening| widening.reason).collect()
+    };
+    let (alice, bob) = (("User:alice", "10.0.0.1"), ("User:bob", "10.0.0.1"));
+    assert_eq!(judge(&[alice], &[alice]), [""; 0]);
+    assert_eq!(judge(&[bob], &[bob]), [""; 0]);
+    assert_eq!(judge(&[alice, bob], &[bob, alice]), [""; 0]);
+    assert_eq!(judge(&[alice, bob], &[("User:*", "*")]), [""; 0]);
+    assert_eq!(judge(&[], &[bob]), [""; 0]);
+    let left = |principal: &str, host: &str| {
+        format!(
+            "it keeps out others, and a rule that it takes away from stays: {principal} from host {host} may READ \"orders\""
+        )
+    };
+    assert_eq!(judge(&[alice], &[bob]), [left("User:alice", "10.0.0.1")]);
+    assert_eq!(judge(&[alice, bob], &[alice]), [left("User:bob", "10.0.0.1")]);
+    assert_eq!(judge(&[alice], &[("User:alice", "10.0.0.2")]), [left("User:alice", "10.0.0.1")]);
+    assert_eq!(judge(&[("User:alice", "10.0.0.2")], &[alice]), [left("User:alice", "10.0.0.2")]);
+
+    let everyone = named(rule(), "User:*", "*");
+    let mapped = [vec![everyone.clone()], vec![named(denial(), "User:bob", "10.0.0.1")]];
+    assert_eq!(
+        widenings(&[everyone, denial()], &mapped),
+        [],
+        "the one who is kept out may be called otherwise"
+    );
+}

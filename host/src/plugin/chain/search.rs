@@ -46,6 +46,7 @@ pub(super) struct Search<'a> {
     /// Records from here on are not this plugin's.
     pub(super) end: usize,
     pub(super) faulted_call_count: u32,
+    pub(super) answered_call_count: u32,
     pub(super) verdicts: Verdicts,
 }
 
@@ -61,9 +62,12 @@ impl Search<'_> {
         }
         let was_exhausted = self.is_exhausted();
         let max = &mut self.stage.faulted_call_count_max;
-        *max = match was_exhausted {
-            true => (*max / 2).max(FAULTED_CALL_COUNT_MIN),
-            false => FAULTED_CALL_COUNT_MAX,
+        *max = match (was_exhausted, self.answered_call_count) {
+            (true, 0) => (*max / 2).max(FAULTED_CALL_COUNT_MIN),
+            // It does not fail always: with a bound that is too low to find a single guilty record all its neighbours would be
+            // judged with it, in each batch anew.
+            (true, _) => (*max * 2).min(FAULTED_CALL_COUNT_MAX),
+            (false, _) => FAULTED_CALL_COUNT_MAX,
         };
         self.stage.let_go_of_memory();
         if let Some(first) = self.verdicts.first_let_go.take() {
@@ -94,6 +98,7 @@ impl Search<'_> {
         let Some(first) = self.buffers.question.first() else { return ControlFlow::Continue(Ok(())) };
         match self.stage.ask(self.buffers, self.records, self.base, self.place) {
             Ok(answer) => {
+                self.answered_call_count += 1;
                 let Buffers { question, plan } = &mut *self.buffers;
                 plan.apply(&answer, self.records, self.base, &question.shown);
                 for (shown, reason) in plan.rejected(&answer) {

@@ -18,7 +18,8 @@ use super::question::{Question, Wanted};
 /// Calls of one plugin that may fail in one batch. Finding one guilty record of 500 takes about 12; with the default deadline
 /// so many endless loops take 3 s.
 pub const FAULTED_CALL_COUNT_MAX: u32 = 64;
-/// For a plugin that used up its failures in the batch before, the bound is halved from batch to batch, down to this.
+/// For a plugin that used up its failures in the batch before and answered nothing, the bound is halved from batch to batch, down
+/// to this; once it answers something, the bound is doubled as long as it is used up.
 pub const FAULTED_CALL_COUNT_MIN: u32 = 4;
 
 /// Records that `on.fault` lets pass or drops are told of at most this often; those between are counted.

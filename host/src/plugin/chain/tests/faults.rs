@@ -249,3 +249,26 @@ fn what_on_fault_lets_go_is_told_once_a_while() {
     check(OnFault::Pass, "records passed unchanged");
     check(OnFault::Drop, "records dropped");
 }
+
+#[test]
+fn neighbours_are_edited_again_soon_after_a_plugin_failed_always() {
+    let plain = hundred();
+    let is_broken = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let breaks = std::sync::Arc::clone(&is_broken);
+    let stand_in = StandIn::answering(move |batch| {
+        let shown = read_words(batch);
+        if breaks.load(Ordering::Relaxed) || shown.iter().any(|record| record.offset == 131) {
+            return Err(trap(batch));
+        }
+        Ok(answer(&vec![vec![]; shown.len()]))
+    });
+    let mut chain = plain_chain(vec![stand_in.plugin("a", OnFault::Quarantine, Needed::default())]);
+    let mut quarantined = || edit(&mut chain, &plain).0.quarantined.len();
+    for _ in 0..6 {
+        assert_eq!(quarantined(), 100);
+    }
+    is_broken.store(false, Ordering::Relaxed);
+    let counts: Vec<usize> = (0..6).map(|_| quarantined()).collect();
+    assert!(counts[0] > 1, "the bound is low at first: {counts:?}");
+    assert_eq!(counts[3..], [1, 1, 1], "{counts:?}");
+}
