@@ -29,6 +29,9 @@ pub const PIECE_BYTES_MAX: usize = 900 * 1024;
 /// Larger modules don't travel; each node needs them in a file.
 pub const SHARED_MODULE_BYTES_MAX: usize = 24 << 20;
 
+/// More pieces than the largest module has are not read into memory, whatever a header says.
+const PIECES_COUNT_MAX: usize = SHARED_MODULE_BYTES_MAX.div_ceil(PIECE_BYTES_MAX);
+
 /// The header of a piece that says how many there are.
 const PIECES_HEADER: &str = "pieces";
 
@@ -269,7 +272,7 @@ impl ModulePlace {
 
     /// Whether every piece was seen.
     pub fn is_whole(&self) -> bool {
-        self.piece_count > 0 && (0..self.piece_count).all(|piece| self.pieces.contains_key(&piece))
+        (1..=PIECES_COUNT_MAX).contains(&self.piece_count) && (0..self.piece_count).all(|piece| self.pieces.contains_key(&piece))
     }
 
     /// The number of pieces that were seen.
@@ -391,5 +394,21 @@ mod tests {
         assert!(place.is_whole());
         place.note(0, &piece(9, None));
         assert!(!place.is_whole());
+    }
+
+    #[test]
+    fn a_module_of_more_pieces_than_travel_is_never_whole() {
+        let whole = |count: usize| {
+            let mut place = ModulePlace::default();
+            for piece in 0..count {
+                let headers = vec![(Bytes::from_static(b"pieces"), Some(Bytes::from(count.to_string())))];
+                let value = Some(Bytes::from_static(b"x"));
+                let record = LogRecord { offset: piece as i64, timestamp_ms: 0, key: None, value, headers };
+                place.note(piece, &record);
+            }
+            place.is_whole()
+        };
+        assert!(whole(PIECES_COUNT_MAX));
+        assert!(!whole(PIECES_COUNT_MAX + 1));
     }
 }

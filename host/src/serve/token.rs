@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
@@ -15,6 +15,9 @@ const TOKEN_BYTES_MAX: u64 = 4_096;
 
 /// A shorter token is refused, in bytes.
 const TOKEN_BYTES_MIN: usize = 16;
+
+/// Permission bits of a file that its group or everybody may write.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 /// The file's name in the cache folder.
 const FILE_NAME: &str = "http.token";
@@ -40,6 +43,12 @@ impl Token {
         let context = || format!("could not read the token in {}", path.display());
         let mut text = String::new();
         let file = File::open(path).with_context(context)?;
+        let mode = file.metadata().with_context(context)?.permissions().mode();
+        ensure!(
+            mode & WRITABLE_BY_OTHERS == 0,
+            "{} can be written by others, who could choose the token; take that from them with chmod go-w",
+            path.display()
+        );
         file.take(TOKEN_BYTES_MAX).read_to_string(&mut text).with_context(context)?;
         let token = text.trim();
         ensure!(
@@ -103,9 +112,23 @@ fn random_text() -> std::io::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
+
+    #[test]
+    fn a_token_that_others_can_choose_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t");
+        std::fs::write(&path, "0123456789abcdef\n").unwrap();
+        for (mode, is_refused) in [(0o600, false), (0o644, false), (0o660, true), (0o602, true)] {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            let refused = Token::read(&path).err().map(|problem| problem.to_string());
+            let expected = format!(
+                "{} can be written by others, who could choose the token; take that from them with chmod go-w",
+                path.display()
+            );
+            assert_eq!(refused, is_refused.then_some(expected), "{mode:o}");
+        }
+    }
 
     #[test]
     fn a_token_is_made_once_and_for_its_owner_alone() {
