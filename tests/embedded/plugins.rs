@@ -127,8 +127,7 @@ async fn orders_need_the_token_and_refusals_say_why() {
         refused("mask", wish).await,
         (
             404,
-            "flow mem->target has no plugin \"mask\"; name one of stamp, naming; a new one is added to tidegate.plugins in the \
-             file"
+            "flow mem->target has no plugin \"mask\"; name one of stamp, naming, or give the module of a new one"
                 .to_owned()
         )
     );

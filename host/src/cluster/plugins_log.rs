@@ -293,7 +293,8 @@ impl ModulePlace {
 
     /// Whether every piece was seen.
     pub fn is_whole(&self) -> bool {
-        (1..=PIECES_COUNT_MAX).contains(&self.piece_count) && (0..self.piece_count).all(|piece| self.pieces.contains_key(&piece))
+        (1..=PIECES_COUNT_MAX).contains(&self.piece_count)
+            && (0..self.piece_count).all(|piece| self.pieces.contains_key(&piece))
     }
 
     /// The number of pieces that were seen.

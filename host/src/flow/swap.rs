@@ -17,7 +17,7 @@ use super::reports::Report;
 use super::trial::AfterTrial;
 use super::{Done, FlowLoop};
 use crate::cluster::{LogRecord, PluginsKey, PluginsLog, SHARED_MODULE_BYTES_MAX};
-use crate::config::{PluginConfig, PluginModule};
+use crate::config::{NAMING_PLUGIN_NAME, PluginConfig, PluginModule, check_joining_name};
 use crate::control::{Naming, Policies as Hooks, renames};
 use crate::names::SourcePartition;
 use crate::plugin::LoadError;
@@ -184,17 +184,6 @@ impl Policies {
 
     /// The plugins as they would be with a wish fulfilled.
     pub(super) fn propose(&self, wish: &SwapWish) -> Result<Proposal, NoAnswer> {
-        let Some(decided) = self.decision.plugin(&wish.name) else {
-            let known: Vec<&str> = self.decision.plugins.iter().map(|plugin| plugin.name.as_str()).collect();
-            return Err(NoAnswer::new(
-                NoAnswerKind::Unknown,
-                format!("flow {} has no plugin \"{}\"", self.decision.flow, wish.name),
-                format!(
-                    "name one of {}; a new one is added to tidegate.plugins in the file",
-                    known.join(", ")
-                ),
-            ));
-        };
         if wish.seen_generation.is_some_and(|seen| seen != self.decision.generation) {
             return Err(NoAnswer::new(
                 NoAnswerKind::Conflict,
@@ -226,6 +215,12 @@ impl Policies {
                 origin: Origin::Loaded(Arc::clone(plugin)),
             })
             .collect();
+        let decided = self.decision.plugin(&wish.name);
+        if decided.is_none() {
+            // The naming plugin of the file stays the last one.
+            let last = wanted.len().saturating_sub(1);
+            wanted.insert(last, self.newcomer(wish)?);
+        }
         let Some(own) = wanted.iter_mut().find(|wanted| wanted.config.name == wish.name) else {
             return Err(not_loaded(&wish.name));
         };
@@ -234,7 +229,10 @@ impl Policies {
             own.config.settings_json.clone_from(settings);
         }
         let (module, origin) = match &wish.module {
-            None => (own.config.module.clone(), self.same_module(&decided.digest)),
+            None => {
+                let same = decided.map_or(Origin::Config, |decided| self.same_module(&decided.digest));
+                (own.config.module.clone(), same)
+            }
             Some(SentModule::Builtin(name)) => (PluginModule::Builtin(name.clone()), Origin::Config),
             Some(SentModule::Bytes { path, bytes }) => {
                 (PluginModule::File(path.into()), Origin::Bytes(Bytes::from(bytes.clone())))
@@ -244,10 +242,42 @@ impl Policies {
         own.origin = origin;
         let (kind, what) = match &wish.module {
             None => (Kind::Settings, format!("settings of \"{}\"", wish.name)),
+            Some(_) if decided.is_none() => {
+                (Kind::Swap, format!("\"{}\" joins: {}", wish.name, own.config.module))
+            }
             Some(_) => (Kind::Swap, format!("\"{}\" is {}", wish.name, own.config.module)),
         };
         let change = Change::Plugins(wanted);
         Ok(Proposal { kind, who: wish.who.clone(), what, force: wish.force, change })
+    }
+
+    /// A plugin that the flow did not have: it joins at the end of the chain, with the file's defaults for what is not said.
+    fn newcomer(&self, wish: &SwapWish) -> Result<Wanted, NoAnswer> {
+        let mut known: Vec<String> = self.decision.plugins.iter().map(|plugin| plugin.name.clone()).collect();
+        known.retain(|name| name != NAMING_PLUGIN_NAME);
+        let module = match &wish.module {
+            Some(SentModule::Builtin(name)) => PluginModule::Builtin(name.clone()),
+            Some(SentModule::Bytes { path, .. }) => PluginModule::File(path.into()),
+            None => {
+                return Err(NoAnswer::new(
+                    NoAnswerKind::Unknown,
+                    format!("flow {} has no plugin \"{}\"", self.decision.flow, wish.name),
+                    format!("name one of {}, or give the module of a new one", self.known_names()),
+                ));
+            }
+        };
+        check_joining_name(&wish.name, &known).map_err(|problem| {
+            let error =
+                format!("\"{}\" can't join flow {}: its list {problem}", wish.name, self.decision.flow);
+            NoAnswer::new(NoAnswerKind::BadRequest, error, "choose another name")
+        })?;
+        let config = PluginConfig::with_defaults(&wish.name, module);
+        Ok(Wanted { config, origin: Origin::Config })
+    }
+
+    fn known_names(&self) -> String {
+        let names: Vec<&str> = self.decision.plugins.iter().map(|plugin| plugin.name.as_str()).collect();
+        names.join(", ")
     }
 
     /// The digest that the file pins a plugin to.
