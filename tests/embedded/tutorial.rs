@@ -2,13 +2,14 @@
 //! what it would do to real records, each by one command.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tidegate_tests::producer::produce_contents;
 use tidegate_tests::record::Content;
-use tidegate_tests::{ProducerOptions, Tidegate};
+use tidegate_tests::{Isolation, ProducerOptions, Tidegate, read_all};
 
-use super::{Pair, TOPIC};
+use super::{Pair, TARGET_TOPIC, TOPIC};
+use crate::scenario::{report, stops};
 
 /// Of one command; a build compiles wit-bindgen the first time.
 const COMMAND_DEADLINE: Duration = Duration::from_secs(180);
@@ -110,6 +111,59 @@ async fn a_filter_goes_from_new_to_real_records() {
     assert_eq!(measured["records"]["record_count"], 20_000, "{measured}");
     assert_eq!(measured["records"]["dropped_count"], 10_000, "{measured}");
     assert!(measured["records"]["ns_per_record"].as_f64().unwrap() > 0.0, "{measured}");
+}
+
+/// The four commands of the tutorial, on a flow that runs and has no plugin yet.
+#[tokio::test(flavor = "multi_thread")]
+async fn four_commands_lead_from_nothing_to_live_traffic_within_three_minutes() {
+    const MINUTES_MAX: u64 = 3;
+    let pair = Pair::start(1).await;
+    let scenario = pair.scenario();
+    let mut process = scenario.run();
+    let record = |region: &str, number: usize| {
+        let headers = vec![("region".to_owned(), Some(region.as_bytes().to_vec()))];
+        let value = Some(format!("{region} {number}").into_bytes());
+        (0, Content { key: None, value, headers, timestamp_ms: 1_700_000_000_000 })
+    };
+    let produce = async |numbers: std::ops::Range<usize>| {
+        let contents =
+            numbers.map(|number| record(if number % 2 == 0 { "eu" } else { "us" }, number)).collect();
+        produce_contents(&pair.source, TOPIC, contents, &ProducerOptions::default()).await.unwrap();
+    };
+    produce(0..100).await;
+    scenario.holds(&mut process, TARGET_TOPIC, 100).await;
+
+    let started = Instant::now();
+    let project = Project::new("region-only");
+    project.make("filter").await;
+    project.run("build", &[], 0).await;
+    project.run("test", &[], 0).await;
+    let component = format!("{TARGET_FOLDER}/wasm32-unknown-unknown/release/region_only.wasm");
+    let http = process.http_address();
+    let settings = r#"{"allow": ["eu"]}"#;
+    let token = tidegate_tests::jars::cache_directory().unwrap().join("http.token");
+    let swap =
+        ["swap", "mem->target", "region-only", &component, "--settings", settings, "--yes", "--http", &http];
+    let swapped = run(&[&swap[..], &["--token-file", token.to_str().unwrap()]].concat(), 0).await;
+    let took = started.elapsed();
+    assert!(swapped.contains(" is in use everywhere"), "{swapped}");
+    assert!(swapped.contains("50 dropped"), "{swapped}");
+
+    produce(100..200).await;
+    scenario.holds(&mut process, TARGET_TOPIC, 150).await;
+    let target = read_all(&pair.target, TARGET_TOPIC, Isolation::ReadUncommitted).await.unwrap();
+    let values: Vec<String> = target
+        .iter()
+        .map(|record| String::from_utf8(record.content.value.clone().unwrap()).unwrap())
+        .collect();
+    let expected: Vec<String> = (0..200)
+        .filter(|number| *number < 100 || number % 2 == 0)
+        .map(|number| format!("{} {number}", if number % 2 == 0 { "eu" } else { "us" }))
+        .collect();
+    assert_eq!(values, expected);
+    report(&format!("from new to live traffic in {took:?}"));
+    assert!(took < Duration::from_secs(MINUTES_MAX * 60), "it took {took:?}");
+    stops(process).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

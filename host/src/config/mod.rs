@@ -46,6 +46,7 @@ pub use flow_config::{
 pub use plugin_config::{
     NAMING_PLUGIN_NAME, OnFault, PluginConfig, PluginModule, QuarantineConfig, QuarantineSide,
 };
+pub use plugins::check_joining_name;
 pub use problem::{LoadError, Problem};
 pub use process::{LogFormat, ProcessConfig, ProcessOverrides};
 pub use report::{Fate, Report, Row};

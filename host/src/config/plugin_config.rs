@@ -12,6 +12,12 @@ use super::filter::TopicFilter;
 /// may take it.
 pub const NAMING_PLUGIN_NAME: &str = "naming";
 
+/// `.deadline.ms` when the file does not say.
+pub(super) const DEADLINE_MS: i64 = 50;
+
+/// `.memory.mb` when the file does not say.
+pub(super) const MEMORY_MIB: i64 = 64;
+
 /// Where a plugin's module comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PluginModule {
@@ -88,6 +94,22 @@ pub struct PluginConfig {
     /// `.memory.mb`, default 64 MiB: how much memory an instance may have; there is one for each worker. JavaScript and
     /// Python want 128 to 256.
     pub memory_bytes: usize,
+}
+
+impl PluginConfig {
+    /// A plugin of which nothing but its module is said: the file's defaults for the rest.
+    pub fn with_defaults(name: &str, module: PluginModule) -> Self {
+        Self {
+            name: name.to_owned(),
+            module,
+            sha256: None,
+            settings_json: "{}".to_owned(),
+            topics: TopicFilter::everything(),
+            on_fault: OnFault::Pause,
+            deadline: Duration::from_millis(DEADLINE_MS.unsigned_abs()),
+            memory_bytes: MEMORY_MIB as usize * 1_048_576,
+        }
+    }
 }
 
 /// Without the settings, which may hold a secret.

@@ -9,7 +9,8 @@ use super::flow_config::NamingModule;
 use super::known::{PLUGIN_SECTION, PLUGINS};
 use super::layers::{FlowReader, Layer};
 use super::plugin_config::{
-    NAMING_PLUGIN_NAME, OnFault, PluginConfig, PluginModule, QuarantineConfig, QuarantineSide,
+    DEADLINE_MS, MEMORY_MIB, NAMING_PLUGIN_NAME, OnFault, PluginConfig, PluginModule, QuarantineConfig,
+    QuarantineSide,
 };
 use super::problem::Problem;
 use super::report::Fate;
@@ -54,6 +55,14 @@ fn names(reader: &mut FlowReader<'_>, found: &Found) -> Vec<String> {
     names
 }
 
+/// Whether `name` may join a list of plugins that has the names `before`; what is wrong in words.
+pub fn check_joining_name(name: &str, before: &[String]) -> Result<(), String> {
+    if before.len() >= PLUGINS_COUNT_MAX {
+        return Err(format!("has {PLUGINS_COUNT_MAX} plugins already, and a flow has no more"));
+    }
+    check_name(name, before)
+}
+
 fn check_name(name: &str, before: &[String]) -> Result<(), String> {
     let is_legal = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
     if name.is_empty() {
@@ -87,8 +96,8 @@ fn plugin(reader: &mut FlowReader<'_>, list: &Found, name: String, folder: &Path
         exclude: name_list(reader, &key("topics.exclude"), &[]),
     };
     let on_fault = reader.word(Layer::Option, &key("on.fault"), &OnFault::WORDS, OnFault::Pause);
-    let deadline_ms = reader.number(Layer::Option, &key("deadline.ms"), 1, 60_000).unwrap_or(50);
-    let memory_mib = reader.number(Layer::Option, &key("memory.mb"), 1, 4_096).unwrap_or(64);
+    let deadline_ms = reader.number(Layer::Option, &key("deadline.ms"), 1, 60_000).unwrap_or(DEADLINE_MS);
+    let memory_mib = reader.number(Layer::Option, &key("memory.mb"), 1, 4_096).unwrap_or(MEMORY_MIB);
     let Some(module) = module else {
         miss_module(reader.settings, list, &name);
         return None;
