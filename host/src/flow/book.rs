@@ -112,6 +112,9 @@ impl Book {
     }
 
     fn take_unreadable(&mut self, generation: u64, why: String) -> News {
+        if self.holding().is_some_and(|held| held > generation) {
+            return News::Nothing;
+        }
         let unreadable = Unreadable { generation, why };
         warn!(flow = self.flow, "{unreadable}");
         self.unreadable = Some(unreadable.clone());
@@ -286,6 +289,12 @@ mod tests {
              of Tidegate reads form 1"
         );
         decided(&mut book, &decision(8, "f", Vec::new()));
+        assert_eq!((book.unreadable(), book.holding()), (None, Some(8)));
+        assert_eq!(
+            book.take(&record(0, &key, Some(b"{".to_vec()))),
+            News::Nothing,
+            "it comes too late to hold"
+        );
         assert_eq!((book.unreadable(), book.holding()), (None, Some(8)));
     }
 

@@ -533,8 +533,7 @@ impl FlowLoop {
     /// Tries again to write it, unless something later is written or about to be: the later in the log would hold.
     pub(super) fn write_first_again(&mut self) {
         let policies = &self.policies;
-        let is_latest =
-            policies.book.last().is_none_or(|last| last.generation < policies.decision.generation);
+        let is_latest = policies.book.holding().is_none_or(|held| held < policies.decision.generation);
         if policies.is_unwritten && is_latest && !self.is_making() && policies.prepared.is_none() {
             self.write_first();
         }
