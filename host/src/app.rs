@@ -85,6 +85,7 @@ impl App {
         info!(http = %address, flows = self.config.flows.len(), "tidegate {} runs", env!("CARGO_PKG_VERSION"));
         let watched = self.watched();
         let mut watchers = JoinSet::new();
+        self.config.flows.iter().for_each(|flow| self.orders.expect(&flow.name));
         // Before the listener goes its own way.
         let flows = self.config.flows.iter().map(|flow| (flow.name.clone(), self.setting(flow))).collect();
         let is_loopback = address.ip().is_loopback();

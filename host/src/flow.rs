@@ -38,11 +38,12 @@ use self::reports::Report;
 use self::start::{Begun, Started};
 pub use self::start::{FlowSetting, has_way_back, look_once};
 use self::swap::{Made, Policies};
+use self::trial::{AfterTrial, Tried};
 use self::workers::Workers;
 use crate::cluster::{MembershipEvent, read_positions};
 use crate::control::{Event, Pace, Plan, Round};
 use crate::names::{Slot, SourceOffset, SourcePartition, TopicName};
-use crate::serve::orders::{Answer, FlowOrder, TrialView};
+use crate::serve::orders::FlowOrder;
 use crate::status::{FlowState, FlowStats};
 
 /// Pause before stored positions are asked for again after that failed, in milliseconds.
@@ -84,9 +85,11 @@ enum Done {
     Taken(Box<Report>),
     /// A trial has ended.
     Tried {
-        end: anyhow::Result<TrialView>,
-        answer: Answer<TrialView>,
+        end: anyhow::Result<Tried>,
+        after: AfterTrial,
     },
+    /// What runs since the start is to be written down, after it could not be.
+    FirstDue,
     /// Module files were looked at.
     Watched {
         watch: Watch,
@@ -118,6 +121,8 @@ struct FlowLoop {
     orders: mpsc::Receiver<FlowOrder>,
     /// Trials that are running.
     trial_count: usize,
+    /// Trials that have ended and of which something is to be asked of the round.
+    tried: Vec<(Tried, AfterTrial)>,
 }
 
 /// Runs a flow until `stop` says so (Ok), or until it can't go on.
@@ -165,12 +170,14 @@ impl FlowLoop {
             policies,
             orders,
             trial_count: 0,
+            tried: Vec::new(),
             setting,
         };
         if must_write {
             flow.write_first();
         }
-        flow.watch_files(Watch::default());
+        let watch = Watch::since(&flow.policies.file);
+        flow.watch_files(watch);
         Ok(flow)
     }
 
@@ -246,6 +253,7 @@ impl FlowLoop {
         self.pace = Pace::new(self.setting.flow.refresh_topics);
         self.round_due = Some(Instant::now());
         self.read_positions(Duration::ZERO);
+        self.report_slots();
     }
 
     /// Reads the positions of slots that are owned, not read, not being read and not moving.
@@ -306,13 +314,15 @@ impl FlowLoop {
                 self.round = Some(round);
                 self.give_policies();
                 self.take_deferred();
+                self.finish_trials();
                 self.take_round(end.map(|plan| *plan)).await?;
             }
             Done::Made(made) => self.take_made(*made),
             Done::DecisionWritten { id, end } => self.take_written(&id, end),
             Done::Followed { decision, made } => self.take_followed(*decision, made).await,
-            Done::Taken(report) => self.report(*report),
-            Done::Tried { end, answer } => self.take_tried(end, answer),
+            Done::Taken(report) => self.take_taken(*report),
+            Done::Tried { end, after } => self.take_tried(end, after),
+            Done::FirstDue => self.write_first_again(),
             Done::Watched { watch, changed } => self.take_watched(watch, changed),
             Done::Nothing => {}
         }

@@ -1,23 +1,29 @@
 //! Brokers in memory that fail as they are told to. Each file is one kind of trouble; whatever happens, the copy must be
 //! whole, in order, and without a duplicate: no process dies here.
 
+mod bad_plugins;
 mod connections;
 mod demo;
 mod errors;
+mod guests;
 mod languages;
 mod leaders;
 mod made_anew;
 mod naming;
+mod operator;
 mod plugins;
 mod policies;
 mod producers;
+mod quarantine;
 mod seeded;
+mod swaps;
 mod target_away;
 mod times;
 mod tutorial;
 
 use tidegate_embedded::{Cluster, ClusterOptions, Fault, FaultId};
 use tidegate_tests::{Compared, Numbered, ProducerOptions, produce};
+use tidegate_wire::batch::{BatchBuilder, Codec};
 
 use crate::scenario::{Scenario, stops};
 
@@ -89,6 +95,17 @@ impl Pair {
         assert_eq!(compared.record_count, 2_400);
         stops(process).await;
     }
+}
+
+/// Appends records without key and headers as one batch, so that a plugin is shown them together.
+pub(super) fn append_batch(cluster: &Cluster, topic: &str, partition: i32, values: &[&str]) {
+    let mut builder = BatchBuilder::new();
+    builder.start(Codec::None);
+    for value in values {
+        builder.push_parts(None, Some(value.as_bytes()), &[], 1_700_000_000_000);
+    }
+    let built = builder.finish().unwrap();
+    cluster.append_at_end(topic, partition, &built.to_batch().bytes).unwrap();
 }
 
 /// Where a fault happens.

@@ -1,39 +1,17 @@
 //! A naming plugin of one's own, from the file on disk to the names on the target; and plugins that can't be used.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
 use std::time::Duration;
 
 use anyhow::ensure;
 use tidegate_tests::{FlowFile, Tidegate, eventually};
 
+use super::guests::{importing, rename, unruly};
 use super::{Pair, TOPIC};
-use crate::component_build;
 use crate::scenario::{ARRIVAL_DEADLINE, Scenario, stops};
-
-#[path = "../../host/src/plugin/tests/hand_made.rs"]
-mod hand_made;
 
 /// A command that only has to refuse something ends within this time, in seconds.
 const REFUSAL_S_MAX: u64 = 60;
-
-/// Built once, as their authors would build them: the component of guests/rename and that of guests/unruly.
-static GUESTS: LazyLock<Vec<PathBuf>> = LazyLock::new(|| {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let target_folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests");
-    let build = component_build::ComponentBuild { workspace, target_folder };
-    let components = build.run(&["tidegate-rename-guest", "tidegate-unruly-guest"]);
-    components.unwrap_or_else(|problem| panic!("{problem}"))
-});
-
-fn rename() -> Vec<u8> {
-    fs::read(&GUESTS[0]).unwrap()
-}
-
-fn unruly() -> Vec<u8> {
-    fs::read(&GUESTS[1]).unwrap()
-}
 
 /// A flow whose naming plugin lies in `plugins/own.wasm` beside the file, and is named by that relative path.
 fn scenario_with<'a>(
@@ -83,7 +61,7 @@ async fn topics_are_copied_under_the_names_that_ones_own_plugin_gives() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fault_refuses_its_topic_and_no_other() {
     const REFUSED: &str = "topic \\\"trap\\\" of cluster \\\"mem\\\" is not copied: naming plugin \\\"unruly\\\" failed: \
-        plugin \\\"unruly\\\" 0.1.0 broke down in to-target(\\\"trap\\\"): wasm trap: wasm `unreachable` instruction \
+        plugin \\\"naming\\\" (unruly 0.1.0) broke down in to-target(\\\"trap\\\"): wasm trap: wasm `unreachable` instruction \
         executed; it is asked again soon";
     let pair = Pair::start(1).await;
     let scenario = scenario_with(&pair, &unruly(), |file| file.topics("orders, trap"));
@@ -109,7 +87,7 @@ async fn a_fault_refuses_its_topic_and_no_other() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plugin_that_wants_more_than_the_host_is_refused_by_name() {
     let pair = Pair::start(1).await;
-    let module = hand_made::component(&["tidegate:plugin/host@0.1.0", "acme:secrets/store@1.0.0"], &[]);
+    let module = importing(&["tidegate:plugin/host@0.1.0", "acme:secrets/store@1.0.0"]);
     let scenario = scenario_with(&pair, &module, |file| file);
     assert_eq!(
         refusal(&scenario).await,
@@ -131,7 +109,7 @@ async fn settings_that_the_plugin_objects_to_are_told() {
         refusal(&scenario).await,
         (
             78,
-            "tidegate: could not load the naming plugin of flow mem->target: plugin \"rename\" 0.1.0 can't work with its \
+            "tidegate: could not load the naming plugin of flow mem->target: plugin \"naming\" (rename 0.1.0) can't work with its \
              settings: /prefix: must be set, and not empty; /suffix: unknown field; there is: prefix"
                 .to_owned()
         )

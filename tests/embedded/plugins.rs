@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use serde_json::{Value, json};
 use tidegate_tests::{Isolation, Record, Tidegate, eventually, read_all};
 use tidegate_wire::batch::{BatchBuilder, Codec};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use super::operator::{order, order_with};
 use super::{Pair, TARGET_TOPIC, TOPIC};
 use crate::scenario::{ARRIVAL_DEADLINE, Scenario, report, stops};
 
@@ -24,33 +24,6 @@ fn stamped<'a>(pair: &'a Pair, word: &str) -> Scenario<'a> {
         file.set("tidegate.plugin.stamp.settings", &stamp(word))
             .set("tidegate.plugin.stamp.deadline.ms", "10000")
     })
-}
-
-/// Orders something over HTTP, with the token; gives code and body.
-async fn order(scenario: &Scenario<'_>, process: &Tidegate, path: &str, body: &Value) -> (u16, Value) {
-    let token = std::fs::read_to_string(scenario.file.parent().unwrap().join("cache/http.token")).unwrap();
-    order_with(process, path, body, token.trim()).await.unwrap()
-}
-
-async fn order_with(
-    process: &Tidegate,
-    path: &str,
-    body: &Value,
-    token: &str,
-) -> anyhow::Result<(u16, Value)> {
-    let mut stream = tokio::net::TcpStream::connect(process.http_address()).await?;
-    let body = body.to_string();
-    let request = format!(
-        "POST /api/v1/flows/mem-%3Etarget/{path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\n\
-         Authorization: Bearer {token}\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    stream.write_all(request.as_bytes()).await?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await?;
-    let (head, body) = answer.split_once("\r\n\r\n").context("the answer has no end of its head")?;
-    let code = head.split(' ').nth(1).context("no code")?.parse()?;
-    Ok((code, serde_json::from_str(body).with_context(|| format!("{head}: {body}"))?))
 }
 
 fn stamp_of(record: &Record) -> String {

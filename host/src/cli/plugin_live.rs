@@ -94,6 +94,8 @@ pub(super) fn swap(arguments: &SwapArguments) -> Result<(), Failure> {
             )));
         }
         wish.seen_generation = Some(tried.generation);
+        // Once is enough.
+        wish.replay = 0;
         trial = Some(tried);
     }
     if !arguments.yes && !is_confirmed()? {

@@ -13,10 +13,12 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use bytes::Bytes;
+use kafka_protocol::ResponseError;
 use sha2::{Digest, Sha256};
 use tidegate_wire::client::Client;
+use tracing::warn;
 
-use super::admin::ClusterAdmin;
+use super::admin::{BrokerRefusal, ClusterAdmin};
 use super::append::{Appender, NewRecord};
 use super::creation::NewTopic;
 use super::log_reader::{LogReader, LogRecord};
@@ -34,6 +36,9 @@ const PIECES_COUNT_MAX: usize = SHARED_MODULE_BYTES_MAX.div_ceil(PIECE_BYTES_MAX
 
 /// The header of a piece that says how many there are.
 const PIECES_HEADER: &str = "pieces";
+
+/// As many replicas as the brokers give by themselves.
+const BROKERS_DEFAULT: i16 = -1;
 
 /// A new topic shows in metadata within so many looks …
 const SEEN_ATTEMPTS_COUNT_MAX: u32 = 100;
@@ -199,6 +204,24 @@ impl PluginsLog {
         end
     }
 
+    /// A cluster that has not so many brokers gets the topic with its own default: what is decided must be written down.
+    async fn create(&self) -> anyhow::Result<Result<(), BrokerRefusal>> {
+        let mut refused = Ok(());
+        for factor in [self.replication_factor, BROKERS_DEFAULT] {
+            let wanted = new_plugins_topic(&self.source, factor);
+            let mut outcomes = self.admin.create_topics(&[wanted]).await?;
+            match outcomes.remove(&self.topic) {
+                Some(Err(refusal)) if refusal.error == ResponseError::InvalidReplicationFactor => {
+                    warn!(topic = %self.topic, replication_factor = factor, %refusal, "created with the brokers' default factor");
+                    refused = Err(refusal);
+                }
+                Some(Err(refusal)) => return Ok(Err(refusal)),
+                Some(Ok(_)) | None => return Ok(Ok(())),
+            }
+        }
+        Ok(refused)
+    }
+
     /// Where records are deleted by age, a decision would be gone one day, and the file's plugins would run again. Where the
     /// settings can't be read, the topic is trusted.
     async fn check_compacted(&self) -> anyhow::Result<()> {
@@ -224,9 +247,7 @@ impl PluginsLog {
             self.is_there = true;
             return Ok(());
         }
-        let wanted = new_plugins_topic(&self.source, self.replication_factor);
-        let outcomes = self.admin.create_topics(&[wanted]).await?;
-        if let Some(Err(refusal)) = outcomes.get(&self.topic) {
+        if let Err(refusal) = self.create().await? {
             bail!(
                 "could not create topic \"{}\" on cluster \"{}\": {refusal}; allow CREATE on it, or create it by hand with one \
                  partition and cleanup.policy = compact",
@@ -272,7 +293,8 @@ impl ModulePlace {
 
     /// Whether every piece was seen.
     pub fn is_whole(&self) -> bool {
-        (1..=PIECES_COUNT_MAX).contains(&self.piece_count) && (0..self.piece_count).all(|piece| self.pieces.contains_key(&piece))
+        (1..=PIECES_COUNT_MAX).contains(&self.piece_count)
+            && (0..self.piece_count).all(|piece| self.pieces.contains_key(&piece))
     }
 
     /// The number of pieces that were seen.

@@ -96,13 +96,18 @@ impl Book {
             Ok(_) => return self.take_unreadable(generation, "it lies under another's key".to_owned()),
             Err(problem) => return self.take_unreadable(generation, format!("{problem:#}")),
         };
-        self.unreadable = None;
+        let is_late = self.holding().is_some_and(|held| held > generation);
         if self.decisions.get(&generation).is_some_and(|known| known.id() != decision.id()) {
             // Reports of the decision whose place it takes say nothing about this one.
             self.reports.remove(&generation);
         }
-        self.last = Some(generation);
         self.decisions.insert(generation, decision.clone());
+        if is_late {
+            // Whoever wrote it did not know of the later one: it is history at once.
+            return News::Nothing;
+        }
+        self.unreadable = None;
+        self.last = Some(generation);
         News::Decision(Box::new(decision))
     }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::decision::Kind;
+use super::decision::{DecidedPlugin, Kind};
 use super::first::blocking;
 use super::policies::{Origin, Wanted};
 use super::swap::{Change, Proposal};
@@ -20,6 +20,9 @@ const LOOK_MS: u64 = 1_000;
 
 /// What of a file shows without reading it that it has changed.
 type Face = (u64, Option<SystemTime>);
+
+/// Of a file that was not looked at yet.
+const UNSEEN: Face = (u64::MAX, None);
 
 /// The files, as they were seen last.
 #[derive(Clone, Default)]
@@ -123,6 +126,15 @@ impl FlowLoop {
 }
 
 impl Watch {
+    /// From what was loaded: a file that has changed since then has changed.
+    pub(super) fn since(loaded: &[DecidedPlugin]) -> Self {
+        let seen = |plugin: &DecidedPlugin| {
+            let seen = Seen { face: UNSEEN, digest: plugin.digest.clone(), candidate: None };
+            (plugin.name.clone(), seen)
+        };
+        Self { seen: loaded.iter().map(seen).collect() }
+    }
+
     /// The files that have changed and stayed so. A file that can't be read is left for the next look.
     fn look(&mut self, files: &[(String, PathBuf)]) -> Vec<Changed> {
         let mut changed = Vec::new();
@@ -170,6 +182,7 @@ impl Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flow::decision::tests::plugin;
 
     #[test]
     fn a_file_counts_as_changed_when_it_has_stayed_so() {
@@ -204,5 +217,20 @@ mod tests {
             [digest_of(b"one")],
             "a change that was overtaken comes again"
         );
+    }
+
+    #[test]
+    fn a_file_that_changes_between_start_and_first_look_has_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("m.wasm");
+        let files = [("mask".to_owned(), path.clone())];
+        std::fs::write(&path, "one").unwrap();
+        let mut same = Watch::since(&[plugin("mask", &digest_of(b"one"))]);
+        let mut other = Watch::since(&[plugin("mask", &digest_of(b"zero"))]);
+        for watch in [&mut same, &mut other] {
+            assert!(watch.look(&files).is_empty(), "once seen is not enough");
+        }
+        assert!(same.look(&files).is_empty());
+        assert_eq!(other.look(&files)[0].digest, digest_of(b"one"));
     }
 }

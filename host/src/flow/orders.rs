@@ -9,6 +9,7 @@ use crate::serve::orders::{
 use super::decision::DecidedPlugin;
 use super::moment::rfc3339;
 use super::swap::{Policies, send};
+use super::trial::AfterTrial;
 use super::{Done, FlowLoop};
 
 impl FlowLoop {
@@ -17,10 +18,10 @@ impl FlowLoop {
         match order {
             FlowOrder::List(answer) => send(answer, Ok(self.policies.view())),
             FlowOrder::History(answer) => send(answer, Ok(self.policies.history())),
-            FlowOrder::Swap(wish, answer) => self.begin_swap(&wish, answer),
+            FlowOrder::Swap(wish, answer) => self.begin_swap(wish, answer),
             FlowOrder::Rollback(wish, answer) => self.begin_rollback(&wish, answer),
             FlowOrder::Resume(wish, answer) => self.resume(wish, answer).await,
-            FlowOrder::Trial(wish, answer) => self.begin_trial(&wish, answer),
+            FlowOrder::Trial(wish, answer) => self.begin_trial(&wish, AfterTrial::Show(answer)),
             FlowOrder::Quarantine(wish, with_content, answer) => {
                 self.show_quarantine(wish, with_content, answer)
             }

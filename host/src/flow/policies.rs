@@ -135,7 +135,7 @@ impl Loader {
     }
 
     /// What names topics, for this flow and in the place of each other cluster of the file.
-    fn naming(&self, loaded: &Loaded) -> anyhow::Result<Naming> {
+    pub(super) fn naming(&self, loaded: &Loaded) -> anyhow::Result<Naming> {
         let own = loaded.namer()?;
         let is_listed = own.config.name != NAMING_PLUGIN_NAME;
         ensure!(
@@ -213,6 +213,11 @@ impl Loaded {
                 Ok(own)
             }
         }
+    }
+
+    /// Whether the plugin that names topics is the same one.
+    pub(super) fn names_as(&self, other: &Loaded) -> bool {
+        matches!((self.namer(), other.namer()), (Ok(one), Ok(other)) if Arc::ptr_eq(one, other))
     }
 
     /// A chain of the plugins that edit records; instances of its own. `on_fault` in place of each plugin's.

@@ -1,7 +1,7 @@
 //! Records in quarantine of a running flow: shown, and played again through the chain that runs now. The topic is only
 //! appended to: a record that was played again gets a mark behind it, which holds nothing but its place.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use anyhow::Context as _;
 use base64::Engine as _;
@@ -32,9 +32,15 @@ const PARTITION_BYTES_MAX: usize = 512 << 20;
 /// So many records are shown at most, the last ones.
 const SHOWN_COUNT_MAX: usize = 1_000;
 
-/// A record in quarantine.
+/// A record in quarantine. It may lie there more than once: what was written when its answer was lost, or when the process was
+/// killed, is written again.
 struct Kept {
+    /// Of the first copy.
     id: String,
+    /// Of all copies.
+    ids: Vec<String>,
+    /// Offset of the last copy in the quarantine topic. All copies lie in one partition.
+    last_offset: i64,
     note: QuarantineNote,
     at_ms: i64,
     /// As it was on the source.
@@ -42,9 +48,13 @@ struct Kept {
 }
 
 /// What the topic holds.
+#[derive(Default)]
 struct Holdings {
     records: Vec<Kept>,
-    replayed: BTreeSet<String>,
+    /// The last record of each place on the source.
+    by_place: BTreeMap<(TopicName, i32, i64), usize>,
+    /// Which were played again, and the offset of the mark.
+    replayed: BTreeMap<String, i64>,
 }
 
 /// Where quarantine is, and where its records would go.
@@ -110,7 +120,7 @@ fn unreadable(problem: &anyhow::Error) -> NoAnswer {
 impl Place {
     /// All of the topic; nothing where there is none.
     async fn read(&self) -> anyhow::Result<Holdings> {
-        let mut holdings = Holdings { records: Vec::new(), replayed: BTreeSet::new() };
+        let mut holdings = Holdings::default();
         let Some(view) = self.admin.find_topic(&self.topic).await? else { return Ok(holdings) };
         for partition in 0..view.partition_count {
             let client = self.admin.client().with_own_connections();
@@ -126,7 +136,7 @@ impl Place {
 impl Holdings {
     fn take(&mut self, flow: &FlowName, partition: i32, record: &LogRecord) {
         if let Some(place) = marked(record) {
-            self.replayed.insert(String::from_utf8_lossy(place).into_owned());
+            self.replayed.insert(String::from_utf8_lossy(place).into_owned(), record.offset);
             return;
         }
         let headers: Vec<(&[u8], Option<&[u8]>)> =
@@ -145,13 +155,30 @@ impl Holdings {
             headers: own.map(|(name, value)| (name.to_vec(), value.map(<[u8]>::to_vec))).collect(),
         };
         let id = format!("{partition}:{}", record.offset);
-        self.records.push(Kept { id, note, at_ms: record.timestamp_ms, original });
+        let place = (note.topic.clone(), note.partition, note.offset.0);
+        if let Some(known) = self.by_place.get(&place).and_then(|index| self.records.get_mut(*index))
+            && known.original == original
+        {
+            known.ids.push(id);
+            known.last_offset = record.offset;
+            // The last reason is the one that counts.
+            (known.note, known.at_ms) = (note, record.timestamp_ms);
+            return;
+        }
+        self.by_place.insert(place, self.records.len());
+        let (ids, last_offset, at_ms) = (vec![id.clone()], record.offset, record.timestamp_ms);
+        self.records.push(Kept { id, ids, last_offset, note, at_ms, original });
+    }
+
+    /// Whether it was played again since it was put there last.
+    fn is_replayed(&self, kept: &Kept) -> bool {
+        kept.ids.iter().any(|id| self.replayed.get(id).is_some_and(|mark| *mark > kept.last_offset))
     }
 
     /// The records that are meant. A name that stands for none is an error.
     fn meant(&self, wish: &QuarantineWish) -> Result<Vec<&Kept>, NoAnswer> {
         for id in &wish.records {
-            if !self.records.iter().any(|kept| kept.id == *id) {
+            if !self.records.iter().any(|kept| kept.ids.contains(id)) {
                 return Err(NoAnswer::new(
                     NoAnswerKind::Unknown,
                     format!("there is no record {id} in quarantine"),
@@ -159,8 +186,9 @@ impl Holdings {
                 ));
             }
         }
-        let is_named = |kept: &Kept| wish.records.is_empty() || wish.records.contains(&kept.id);
-        let is_open = |kept: &Kept| wish.with_replayed || !self.replayed.contains(&kept.id);
+        let is_named =
+            |kept: &Kept| wish.records.is_empty() || wish.records.iter().any(|id| kept.ids.contains(id));
+        let is_open = |kept: &Kept| wish.with_replayed || !self.is_replayed(kept);
         Ok(self.records.iter().filter(|kept| is_named(kept) && is_open(kept)).collect())
     }
 
@@ -183,7 +211,7 @@ impl Holdings {
             plugin: kept.note.plugin.clone(),
             version: kept.note.version.clone(),
             reason: kept.note.reason.clone(),
-            is_replayed: self.replayed.contains(&kept.id),
+            is_replayed: self.is_replayed(kept),
             content: with_content.then(|| content(&kept.original)),
         }
     }
@@ -218,7 +246,7 @@ struct Replay {
     number: u64,
     target: ClusterAdmin,
     /// What each source partition that is copied is called on the target.
-    names: std::collections::BTreeMap<SourcePartition, TopicName>,
+    names: BTreeMap<SourcePartition, TopicName>,
 }
 
 impl Replay {
@@ -316,12 +344,12 @@ mod tests {
     use crate::names::SourceOffset;
     use crate::offsets::quarantine::HEADERS;
 
-    fn quarantined(offset: i64, flow: &str) -> LogRecord {
+    fn quarantined(offset: i64, source_offset: i64, flow: &str) -> LogRecord {
         let note = QuarantineNote {
             flow: flow.to_owned(),
             topic: TopicName::parse("orders").unwrap(),
             partition: 3,
-            offset: SourceOffset(812),
+            offset: SourceOffset(source_offset),
             timestamp_ms: 5,
             plugin: "mask".to_owned(),
             version: "0.1.0".to_owned(),
@@ -351,10 +379,10 @@ mod tests {
 
     #[test]
     fn what_was_played_again_is_shown_on_demand_only() {
-        let mut holdings = Holdings { records: Vec::new(), replayed: BTreeSet::new() };
-        holdings.take(&flow(), 0, &quarantined(10, "east->west"));
-        holdings.take(&flow(), 0, &quarantined(11, "east->west"));
-        holdings.take(&flow(), 0, &quarantined(12, "east->north"));
+        let mut holdings = Holdings::default();
+        holdings.take(&flow(), 0, &quarantined(10, 812, "east->west"));
+        holdings.take(&flow(), 0, &quarantined(11, 813, "east->west"));
+        holdings.take(&flow(), 0, &quarantined(12, 814, "east->north"));
         holdings.take(&flow(), 0, &mark(13, "0:10"));
         let ids = |wish: QuarantineWish| -> Vec<String> {
             holdings.shown(&wish, false).unwrap().into_iter().map(|view| view.id).collect()
@@ -363,7 +391,7 @@ mod tests {
         assert_eq!(ids(QuarantineWish { with_replayed: true, ..Default::default() }), ["0:10", "0:11"]);
         assert_eq!(ids(QuarantineWish { records: vec!["0:10".to_owned()], ..Default::default() }), ["0:10"]);
         // One whose own header is called as that of a mark is none.
-        let mut disguised = quarantined(14, "east->west");
+        let mut disguised = quarantined(14, 815, "east->west");
         let name = Bytes::from_static(REPLAYED.as_bytes());
         disguised.headers.insert(0, (name, Some(Bytes::from_static(b"0:11"))));
         holdings.take(&flow(), 0, &disguised);
@@ -380,5 +408,23 @@ mod tests {
         let content = shown[0].content.clone().unwrap();
         assert_eq!((content.key, content.value.as_deref()), (None, Some("base64:/w==")));
         assert_eq!(content.headers, [("own".to_owned(), None)]);
+    }
+
+    #[test]
+    fn a_record_that_was_written_twice_is_one_and_comes_back_when_it_is_written_after_its_mark() {
+        let mut holdings = Holdings::default();
+        holdings.take(&flow(), 0, &quarantined(10, 812, "east->west"));
+        holdings.take(&flow(), 0, &quarantined(11, 812, "east->west"));
+        let ids = |holdings: &Holdings| -> Vec<String> {
+            let shown = holdings.shown(&QuarantineWish::default(), false).unwrap();
+            shown.into_iter().map(|view| view.id).collect()
+        };
+        assert_eq!(ids(&holdings), ["0:10"]);
+        holdings.take(&flow(), 0, &mark(12, "0:10"));
+        assert!(ids(&holdings).is_empty(), "both copies are done with");
+        holdings.take(&flow(), 0, &quarantined(13, 812, "east->west"));
+        assert_eq!(ids(&holdings), ["0:10"]);
+        holdings.take(&flow(), 0, &mark(14, "0:10"));
+        assert!(ids(&holdings).is_empty());
     }
 }

@@ -28,8 +28,12 @@ pub(super) struct Reports {
 }
 
 impl Reports {
-    /// A node may report again; the last one counts.
-    pub(super) fn take(&mut self, report: Report) {
+    /// A node may report again, when its slots change; the last one counts. Where its partitions changed over is told once.
+    pub(super) fn take(&mut self, mut report: Report) {
+        let before = self.by_node.get(&report.node).filter(|before| before.decision == report.decision);
+        if let Some(before) = before.filter(|_| report.partitions.is_empty()) {
+            report.partitions.clone_from(&before.partitions);
+        }
         self.by_node.insert(report.node.clone(), report);
     }
 

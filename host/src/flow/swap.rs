@@ -14,10 +14,11 @@ use super::decision::{DecidedPlugin, Decision, DecisionId, Kind, Occasion, finge
 use super::first::{First, blocking, load_decision};
 use super::policies::{Loaded, Loader, Modules, Origin, Ready, Wanted};
 use super::reports::Report;
+use super::trial::AfterTrial;
 use super::{Done, FlowLoop};
 use crate::cluster::{LogRecord, PluginsKey, PluginsLog, SHARED_MODULE_BYTES_MAX};
 use crate::config::{NAMING_PLUGIN_NAME, PluginConfig, PluginModule, check_joining_name};
-use crate::control::{Policies as Hooks, renames};
+use crate::control::{Naming, Policies as Hooks, renames};
 use crate::names::SourcePartition;
 use crate::plugin::LoadError;
 use crate::serve::orders::{
@@ -36,6 +37,9 @@ const OFFSETS_MS_MAX: u64 = 2_000;
 
 /// … and are looked at so often, in milliseconds.
 const OFFSETS_LOOK_MS: u64 = 20;
+
+/// What runs at the start is tried to be written again after this time, in milliseconds.
+const FIRST_RETRY_MS: u64 = 5_000;
 
 /// The plugins of a running flow: what runs, what is being made, what is known of other nodes.
 pub(super) struct Policies {
@@ -57,6 +61,8 @@ pub(super) struct Policies {
     /// Another node's decision, or one that came before it was expected, being made ready.
     following: Option<DecisionId>,
     waiting: Vec<Waiting>,
+    /// Workers are taking a generation; what came of it is reported then.
+    is_changing: bool,
     /// A change of a module file was overtaken by another decision.
     pub(super) must_look_again: bool,
     /// For the round, when it comes home.
@@ -129,6 +135,7 @@ impl Policies {
             prepared: None,
             following: None,
             waiting: Vec::new(),
+            is_changing: false,
             must_look_again: false,
             new_hooks: None,
             deferred: None,
@@ -335,8 +342,12 @@ pub(super) fn send<T>(answer: Answer<T>, end: Result<T, NoAnswer>) {
 }
 
 impl FlowLoop {
-    pub(super) fn begin_swap(&mut self, wish: &SwapWish, answer: Answer<SwapView>) {
-        match self.policies.propose(wish) {
+    /// Tries it first, if that is wished.
+    pub(super) fn begin_swap(&mut self, wish: SwapWish, answer: Answer<SwapView>) {
+        if wish.replay > 0 {
+            return self.begin_trial(&wish.clone(), AfterTrial::Swap(Box::new(wish), answer));
+        }
+        match self.policies.propose(&wish) {
             Ok(proposal) => self.make(proposal, Some(answer)),
             Err(refused) => send(answer, Err(refused)),
         }
@@ -467,19 +478,17 @@ impl FlowLoop {
 
     /// Copied topics that would be called otherwise.
     fn renames(&mut self, ready: &mut Ready) -> Vec<String> {
-        let Some(round) = &mut self.round else { return Vec::new() };
-        let same = |one: &Loaded, other: &Loaded| match (one.namer(), other.namer()) {
-            (Ok(one), Ok(other)) => Arc::ptr_eq(one, other),
-            _ => false,
-        };
-        if same(&ready.loaded, &self.policies.loaded) {
+        if ready.loaded.names_as(&self.policies.loaded) {
             return Vec::new();
         }
+        self.renamed_by(ready.policies.naming())
+    }
+
+    /// Copied topics that these names would call otherwise. The round is here.
+    pub(super) fn renamed_by(&mut self, naming: &mut Naming) -> Vec<String> {
+        let Some(round) = &mut self.round else { return Vec::new() };
         let copied: Vec<_> = round.copied_topics().cloned().collect();
-        renames(round.naming(), ready.policies.naming(), copied.iter())
-            .iter()
-            .map(ToString::to_string)
-            .collect()
+        renames(round.naming(), naming, copied.iter()).iter().map(ToString::to_string).collect()
     }
 
     fn refuse(&mut self, problem: &anyhow::Error, answer: Option<Answer<SwapView>>) {
@@ -521,6 +530,16 @@ impl FlowLoop {
         self.write(vec![decision], self.policies.loaded.modules.clone(), id);
     }
 
+    /// Tries again to write it, unless something later is written or about to be: the later in the log would hold.
+    pub(super) fn write_first_again(&mut self) {
+        let policies = &self.policies;
+        let is_latest =
+            policies.book.last().is_none_or(|last| last.generation < policies.decision.generation);
+        if policies.is_unwritten && is_latest && !self.is_making() && policies.prepared.is_none() {
+            self.write_first();
+        }
+    }
+
     fn write(&mut self, decisions: Vec<Decision>, modules: Modules, id: DecisionId) {
         let book = &self.policies.book;
         let is_news = |digest: &String, bytes: &Bytes| {
@@ -557,6 +576,12 @@ impl FlowLoop {
         let problem = format!("{problem:#}");
         warn!(flow = %self.setting.flow.name, generation = id.generation, problem, "a decision about plugins could not be written");
         self.stats.set_error(now_ms(), format!("generation {} of the plugins: {problem}", id.generation));
+        if *id == self.policies.decision.id() {
+            self.tasks.spawn(async {
+                tokio::time::sleep(Duration::from_millis(FIRST_RETRY_MS)).await;
+                Done::FirstDue
+            });
+        }
         let refused = NoAnswer::new(
             NoAnswerKind::Unavailable,
             format!("generation {} could not be written down: {problem}", id.generation),
@@ -601,11 +626,15 @@ impl FlowLoop {
         {
             self.policies.decision = decision;
             self.policies.is_unwritten = false;
-            return;
+            return self.report_slots();
         }
         let id = decision.id();
         match self.policies.prepared.take() {
-            Some((prepared, ready)) if prepared == id => self.publish(*ready, decision).await,
+            Some((prepared, ready)) if prepared == id => {
+                // Whoever reads the topic may be faster than the answer to the write: the next swap need not wait for it.
+                self.policies.making.take_if(|making| making.number == id.generation);
+                self.publish(*ready, decision).await;
+            }
             other => {
                 self.policies.prepared = other.filter(|(prepared, _)| prepared.generation > id.generation);
                 self.follow(decision);
@@ -681,6 +710,7 @@ impl FlowLoop {
         self.policies.loaded = ready.loaded;
         self.policies.decision = decision;
         self.policies.is_unwritten = false;
+        self.policies.is_changing = true;
         let stats = Arc::clone(&self.stats);
         self.tasks.spawn(async move {
             let taken = taken(answers, &stats, number).await;
@@ -697,6 +727,20 @@ impl FlowLoop {
             let report = end.unwrap_or_else(|why| Report { refused: Some(why), ..report });
             Done::Taken(Box::new(report))
         });
+    }
+
+    /// The workers have taken a generation: whatever slots there are now are under it.
+    pub(super) fn take_taken(&mut self, report: Report) {
+        self.policies.is_changing = report.decision != self.policies.decision.id();
+        let slots = self.empty_report(report.decision.clone()).slots;
+        self.report(Report { slots, ..report });
+    }
+
+    /// Tells which slots are under the generation that runs here, once it stands in the log.
+    pub(super) fn report_slots(&mut self) {
+        if !self.policies.is_unwritten && !self.policies.is_changing {
+            self.report(self.empty_report(self.policies.decision.id()));
+        }
     }
 
     /// Without its partitions.

@@ -370,18 +370,23 @@ impl NoAnswer {
     }
 }
 
-/// Where orders for each flow of this process go. A flow that does not run has no place here.
+/// Where orders for each flow of this process go. A flow that does not run yet has no place for them.
 #[derive(Debug, Default)]
 pub struct Orders {
-    flows: RwLock<BTreeMap<FlowName, mpsc::Sender<FlowOrder>>>,
+    flows: RwLock<BTreeMap<FlowName, Option<mpsc::Sender<FlowOrder>>>>,
 }
 
 impl Orders {
+    /// Says that a flow is one of this process: whoever asks it before it runs is told to ask again.
+    pub fn expect(&self, flow: &FlowName) {
+        self.flows.write().unwrap_or_else(PoisonError::into_inner).entry(flow.clone()).or_default();
+    }
+
     /// A place for the orders of a flow that begins to run. A former one of the same flow gets no more.
     pub fn open(&self, flow: &FlowName) -> mpsc::Receiver<FlowOrder> {
         let (sender, orders) = mpsc::channel(ORDERS_MAX);
         let mut flows = self.flows.write().unwrap_or_else(PoisonError::into_inner);
-        flows.insert(flow.clone(), sender);
+        flows.insert(flow.clone(), Some(sender));
         orders
     }
 
@@ -404,7 +409,7 @@ impl Orders {
         let flows = self.flows.read().unwrap_or_else(PoisonError::into_inner);
         let found = flows.iter().find(|(flow, _)| flow.to_string() == name);
         if let Some((_, sender)) = found {
-            return Ok(sender.clone());
+            return sender.clone().ok_or_else(|| not_running(name));
         }
         let known: Vec<String> = flows.keys().map(ToString::to_string).collect();
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
@@ -439,6 +444,19 @@ mod tests {
             refused.to_string(),
             "flow \"east->north\" does not run in this process; name one that does: east->west"
         );
+    }
+
+    #[tokio::test]
+    async fn a_flow_that_does_not_run_yet_is_no_unknown_one() {
+        let orders = Orders::default();
+        let flow = FlowName { source: ClusterAlias::new("east"), target: ClusterAlias::new("west") };
+        orders.expect(&flow);
+        let refused = orders.ask("east->west", FlowOrder::List).await.unwrap_err();
+        assert_eq!(refused.kind, NoAnswerKind::Unavailable);
+        let place = orders.open(&flow);
+        orders.expect(&flow);
+        assert!(orders.sender("east->west").is_ok(), "it keeps its place");
+        drop(place);
     }
 
     #[tokio::test]
