@@ -1,6 +1,7 @@
 //! The same small filter in C, JavaScript and Python, each in a flow of its own plugin: what a host may take for granted of a
 //! component is what these prove, since no SDK of ours made them.
 
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::Duration;
 
@@ -24,6 +25,10 @@ const LIMITS: [(&str, &str); 2] = [("deadline.ms", "20000"), ("memory.mb", "256"
 /// The cases that a new plugin in these languages starts with.
 const CASES: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../host/src/author/templates/other/filter/fixtures");
+/// Of `plugin new` and `plugin build`.
+const BUILD_DEADLINE: Duration = Duration::from_secs(300);
+/// What a build fetches; new projects borrow it from the example.
+const TOOLS: [&str; 2] = ["node_modules", "build/venv"];
 const TIME_MS: i64 = 1_700_000_000_000;
 const PARTITION_COUNT: usize = 2;
 
@@ -156,5 +161,49 @@ async fn their_settings_are_read_or_refused_in_words() {
         let refused = run(&["inspect", module, "--settings", r#"{"region": 7}"#]).await;
         assert_eq!(refused.code, 65, "{name}: {}", refused.output);
         assert!(refused.output.contains("must be"), "{name}: {}", refused.output);
+    }
+}
+
+/// The kinds of new projects beside the filter, with the hook and the count of cases of each.
+fn other_kinds(language: Language) -> &'static [(&'static str, &'static str, usize)] {
+    const KINDS: [(&str, &str, usize); 3] =
+        [("rename", "topic-naming", 3), ("headers", "records", 4), ("acl", "acl-mapping", 2)];
+    match language {
+        // Each takes half a minute to compile.
+        Language::Python => &KINDS[..1],
+        Language::C | Language::JavaScript => &KINDS,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn new_projects_of_the_other_kinds_build_and_pass_at_once() {
+    let parent = tempfile::tempdir().unwrap();
+    for (language, component) in examples().await {
+        let example = component.parent().unwrap();
+        let cache = module_cache(&component);
+        let environment = [("TIDEGATE_CACHE_DIR", cache.as_str())];
+        let run = async |arguments: &[&str]| {
+            let arguments = [&["plugin"], arguments].concat();
+            let finished = Tidegate::command_with(&arguments, &environment, BUILD_DEADLINE).await.unwrap();
+            assert_eq!(finished.code, 0, "{arguments:?}: {}", finished.output);
+            finished.output
+        };
+        for (kind, hook, case_count) in other_kinds(language) {
+            let name = format!("{}-{kind}", language.name());
+            let folder = parent.path().join(&name);
+            let path = folder.to_str().unwrap();
+            let place = parent.path().to_str().unwrap();
+            run(&["new", &name, "--kind", kind, "--lang", language.name(), "--path", place]).await;
+            for tool in TOOLS.iter().filter(|tool| example.join(tool).is_dir()) {
+                let link = folder.join(tool);
+                std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+                symlink(example.join(tool), link).unwrap();
+            }
+            let built = run(&["build", "--path", path]).await;
+            assert!(built.contains(&format!("hooks      {hook}\n")), "{name}: {built}");
+            let limits = ["--deadline-ms", "20000", "--memory-mb", "256"];
+            let tested = run(&[&["test", "--path", path][..], &limits].concat()).await;
+            assert!(tested.contains(&format!("{case_count} passed, 0 failed\n")), "{name}: {tested}");
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// The parts of the SDK that a project needs; its manifest is written anew.
 const SDK_PARTS: [&str; 3] = ["src", "wit", "README.md"];
 
-/// The examples in other languages are where their filters start from, too.
+/// The examples in other languages are where their plugins start from, too.
 const EXAMPLE_LANGUAGES: [&str; 3] = ["c", "javascript", "python"];
 
 /// What building the examples leaves beside their sources.
@@ -31,7 +31,9 @@ pub(crate) fn write(workspace: &Path, out_folder: &Path) -> Result<(), String> {
         collect(&folder, &mut files)?;
         // File by file: a build in the folder must not build the host anew.
         files.iter().for_each(|file| println!("cargo::rerun-if-changed={}", file.display()));
-        template_files.extend(below(&folder, &format!("{language}/filter/"), files)?);
+        for (path, file) in below(&folder, "", files)? {
+            template_files.push((format!("{language}/{}/{path}", example_kinds(language, &path)), file));
+        }
     }
     let manifest =
         freed_manifest(&read(&sdk_folder.join("Cargo.toml"))?, &read(&workspace.join("Cargo.toml"))?)?;
@@ -45,6 +47,16 @@ pub(crate) fn write(workspace: &Path, out_folder: &Path) -> Result<(), String> {
     println!("cargo::rerun-if-changed={}", template_folder.display());
     println!("cargo::rerun-if-changed={}", sdk_folder.join("README.md").display());
     Ok(())
+}
+
+/// The kinds of plugins whose projects have this file of an example.
+fn example_kinds(language: &str, path: &str) -> &'static str {
+    match path.split_once('.') {
+        Some(("filter", _)) => "filter",
+        // In C it speaks for all capabilities, elsewhere for records.
+        Some(("tidegate", _)) if language != "c" => "records",
+        _ => "all",
+    }
 }
 
 /// The name that a file gets in the list, and where it lies.

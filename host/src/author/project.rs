@@ -44,6 +44,10 @@ const KEYWORDS: [&str; 52] = [
 const EXAMPLE_NAME: &str = "region-only";
 const EXAMPLE_CONTRACT: &str = "../../../plugin-sdk/wit/0.1.0";
 
+/// What their build commands name besides: a capability, and Python's module.
+const EXAMPLE_WORLD: &str = "record-transform";
+const EXAMPLE_MODULE: &str = "region-only.wasm filter";
+
 /// What a new plugin does, to begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -85,16 +89,6 @@ pub enum NewProjectError {
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// Nobody wrote a template.
-    #[error("there is no plugin of kind {kind} in {language} to start from, {offered}; or take --lang rust")]
-    NoTemplate {
-        /// What was wanted.
-        kind: Kind,
-        /// In what.
-        language: Language,
-        /// The kinds that there are.
-        offered: String,
-    },
     /// There is something where the project would be.
     #[error("{} is there already; nothing was written: choose another name or --path", .0.display())]
     Exists(PathBuf),
@@ -116,6 +110,26 @@ impl fmt::Display for Kind {
             Self::Headers => "headers",
             Self::Acl => "acl",
         })
+    }
+}
+
+impl Kind {
+    /// Its world in the contract.
+    fn world(self) -> &'static str {
+        match self {
+            Self::Rename => "topic-namer",
+            Self::Filter | Self::Headers => "record-transform",
+            Self::Acl => "acl-mapper",
+        }
+    }
+
+    /// How a build in C tells `tidegate.c` of it; records are what it takes for granted.
+    fn definition(self) -> &'static str {
+        match self {
+            Self::Rename => "-DTIDEGATE_TOPIC_NAMING ",
+            Self::Filter | Self::Headers => "",
+            Self::Acl => "-DTIDEGATE_ACL_MAPPING ",
+        }
     }
 }
 
@@ -189,7 +203,7 @@ pub fn new_project(
     kind: Kind,
     language: Language,
 ) -> Result<PathBuf, NewProjectError> {
-    let files = files(name, kind, language)?;
+    let files = files(name, kind, language);
     let folder = parent.join(name.as_str());
     if folder.symlink_metadata().is_ok() {
         return Err(NewProjectError::Exists(folder));
@@ -218,45 +232,39 @@ fn write_error(path: &Path, error: &std::io::Error) -> NewProjectError {
 }
 
 /// The project's files: path below its folder, content.
-fn files(
-    name: &PluginName,
-    kind: Kind,
-    language: Language,
-) -> Result<Vec<(PathBuf, Vec<u8>)>, NewProjectError> {
-    let own = format!("{}/{kind}/", language.folder());
-    if !TEMPLATES.iter().any(|(path, _)| path.starts_with(&own)) {
-        return Err(NewProjectError::NoTemplate { kind, language, offered: offered(language) });
-    }
-    let mut folders = vec![format!("{}/all/", language.folder()), own];
+fn files(name: &PluginName, kind: Kind, language: Language) -> Vec<(PathBuf, Vec<u8>)> {
+    let own = language.folder();
+    let mut folders = vec![format!("{own}/all/"), format!("{own}/{kind}/"), format!("every/{kind}/")];
     if language != Language::Rust {
         folders.extend(["other/all/".to_owned(), format!("other/{kind}/")]);
+        if matches!(kind, Kind::Filter | Kind::Headers) {
+            folders.push(format!("{own}/records/"));
+        }
     }
     let mut files: Vec<(PathBuf, Vec<u8>)> = TEMPLATES
         .iter()
         .filter_map(|(path, content)| {
             let path = folders.iter().find_map(|folder| path.strip_prefix(folder.as_str()))?;
+            let content = match path {
+                "build.sh" => &of_kind(content, kind),
+                _ => *content,
+            };
             Some((path.trim_end_matches(".tmpl").into(), filled(content, name, kind)))
         })
         .collect();
     files.extend(contract(language));
     debug_assert!(files.iter().all(|(path, _)| stays_below(path)));
-    Ok(files)
+    files
 }
 
-/// The kinds that there are in a language.
-fn offered(language: Language) -> String {
-    let prefix = format!("{}/", language.folder());
-    let mut kinds: Vec<&str> = TEMPLATES
-        .iter()
-        .filter_map(|(path, _)| Some(path.strip_prefix(&prefix)?.split_once('/')?.0))
-        .filter(|kind| *kind != "all")
-        .collect();
-    kinds.sort_unstable();
-    kinds.dedup();
-    match kinds.as_slice() {
-        [] => "nor any other".to_owned(),
-        kinds => format!("only: {}", kinds.join(", ")),
-    }
+/// The build command of an example, which is a filter's, for another kind.
+fn of_kind(build: &[u8], kind: Kind) -> Vec<u8> {
+    String::from_utf8_lossy(build)
+        .replace(EXAMPLE_WORLD, kind.world())
+        .replace(" filter.c", &format!(" {}{kind}.c", kind.definition()))
+        .replace(" filter.js", &format!(" {kind}.js"))
+        .replace(EXAMPLE_MODULE, &format!("{EXAMPLE_NAME}.wasm {kind}"))
+        .into_bytes()
 }
 
 /// What a plugin is compiled against: the SDK for Rust, the bare contract for others.
@@ -348,30 +356,49 @@ mod tests {
     }
 
     #[test]
-    fn other_languages_start_from_their_examples() {
+    fn other_languages_have_every_kind() {
         let parent = tempfile::tempdir().unwrap();
-        for (language, source) in
-            [(Language::C, "filter.c"), (Language::JavaScript, "filter.js"), (Language::Python, "filter.py")]
-        {
-            let name = PluginName::parse(&format!("mine-{}", language.folder())).unwrap();
-            let folder = new_project(parent.path(), &name, Kind::Filter, language).unwrap();
-            for file in
-                [source, "build.sh", "README.md", ".gitignore", "fixtures/basic.yaml", "wit/plugin.wit"]
-            {
-                let text = fs::read_to_string(folder.join(file)).unwrap();
-                for foreign in ["{{name}}", EXAMPLE_NAME, "plugin-sdk/wit"] {
-                    assert!(!text.contains(foreign), "{language}: {file} holds {foreign}");
+        let languages = [(Language::C, "c"), (Language::JavaScript, "js"), (Language::Python, "py")];
+        for (language, extension) in languages {
+            for kind in [Kind::Rename, Kind::Filter, Kind::Headers, Kind::Acl] {
+                let name = PluginName::parse(&format!("mine-{}-{kind}", language.folder())).unwrap();
+                let folder = new_project(parent.path(), &name, kind, language).unwrap();
+                let source = format!("{kind}.{extension}");
+                let text = |file: &str| fs::read_to_string(folder.join(file)).unwrap();
+                let files =
+                    [&source, "build.sh", "README.md", ".gitignore", "fixtures/basic.yaml", "wit/plugin.wit"];
+                for file in files {
+                    for foreign in ["{{name}}", "{{kind}}", EXAMPLE_NAME, "plugin-sdk/wit"] {
+                        assert!(!text(file).contains(foreign), "{language}, {kind}: {file} holds {foreign}");
+                    }
                 }
+                assert!(text(&source).contains(name.as_str()), "{language}, {kind}");
+                let build = text("build.sh");
+                let own = if language == Language::Python { format!(".wasm {kind}\n") } else { source };
+                assert!(build.contains(&own) && build.contains(kind.world()), "{language}, {kind}: {build}");
+                // What a plugin has no use for stays away.
+                let is_records = kind.world() == EXAMPLE_WORLD;
+                assert_eq!(build.contains(EXAMPLE_WORLD), is_records, "{language}, {kind}: {build}");
+                let filter = folder.join(format!("filter.{extension}"));
+                assert_eq!(filter.exists(), kind == Kind::Filter, "{language}, {kind}");
+                let glue = folder.join(format!("tidegate.{extension}"));
+                assert_eq!(glue.exists(), is_records || language == Language::C, "{language}, {kind}");
+                assert!(!folder.join("node_modules").exists());
             }
-            assert!(fs::read_to_string(folder.join(source)).unwrap().contains(name.as_str()), "{language}");
-            assert!(!folder.join("node_modules").exists());
         }
-        let name = PluginName::parse("mine").unwrap();
-        let error = new_project(parent.path(), &name, Kind::Acl, Language::Python).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "there is no plugin of kind acl in Python to start from, only: filter; or take --lang rust"
-        );
+    }
+
+    #[test]
+    fn builds_in_c_say_which_capability_they_have() {
+        let build = |kind| {
+            let files = files(&PluginName::parse("mine").unwrap(), kind, Language::C);
+            let (_, content) = files.iter().find(|(path, _)| path == Path::new("build.sh")).unwrap();
+            String::from_utf8(content.clone()).unwrap()
+        };
+        assert!(build(Kind::Rename).contains(" -DTIDEGATE_TOPIC_NAMING rename.c tidegate.c\n"));
+        assert!(build(Kind::Acl).contains(" -DTIDEGATE_ACL_MAPPING acl.c tidegate.c\n"));
+        assert!(build(Kind::Headers).contains(" headers.c tidegate.c\n"));
+        assert!(!build(Kind::Filter).contains("TIDEGATE_"));
     }
 
     #[test]

@@ -38,11 +38,11 @@ enum KindArgument {
 enum LanguageArgument {
     /// With the SDK; some 10 to 100 ns a record.
     Rust,
-    /// As quick and a quarter of the size; needs Python 3, Node.js and npm to build. Filters only.
+    /// As quick and a quarter of the size; needs Python 3, Node.js and npm to build.
     C,
-    /// Microseconds a record; needs Node.js and npm to build. Filters only.
+    /// Microseconds a record; needs Node.js and npm to build.
     Javascript,
-    /// Microseconds a record, 18 MB; needs Python 3 to build. Filters only.
+    /// Microseconds a record, 18 MB; needs Python 3 to build.
     Python,
 }
 
