@@ -126,6 +126,12 @@ impl Client {
     }
 }
 
+/// `uid 1000`, where no name is known.
+fn user_id() -> String {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::metadata("/proc/self").map_or_else(|_| "?".to_owned(), |own| format!("uid {}", own.uid()))
+}
+
 /// The exit code that fits an HTTP code.
 fn exit_of(code: u16) -> Exit {
     match code {
@@ -149,7 +155,7 @@ pub(super) fn encoded(text: &str) -> String {
 /// Who gives this command.
 pub(super) fn who() -> Who {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let user = variable("USER").or_else(|| variable("LOGNAME")).unwrap_or_else(|| "?".to_owned());
+    let user = variable("USER").or_else(|| variable("LOGNAME")).unwrap_or_else(user_id);
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = host.trim();
     Who { user, host: if host.is_empty() { "?".to_owned() } else { host.to_owned() } }

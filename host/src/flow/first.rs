@@ -69,6 +69,14 @@ pub(super) async fn first(
             (*decision, loaded, false)
         }
         AtStart::File { generation, is_written } => {
+            if let Some(last) = book.last().filter(|last| last.kind != Kind::File) {
+                // What was swapped may have held something back that the file lets pass: nobody shall find out by chance.
+                warn!(
+                    flow = %flow.name, given_up = last.generation, what = %last.what,
+                    "what the file says about plugins has changed since they were last decided (settings, lists, or the bytes of \
+                     a module, also of one that a new Tidegate brings), so the file decides and what was swapped is given up"
+                );
+            }
             let occasion = Occasion {
                 kind: Kind::File,
                 who: Who { user: "file".to_owned(), host: "-".to_owned() },
