@@ -157,7 +157,9 @@ async fn a_module_goes_from_a_file_to_every_node_and_outlives_the_file() {
     let expected = [(4, "rollback"), (3, "rollback"), (2, "swap"), (1, "file")]
         .map(|(generation, kind)| (json!(generation), json!(kind)));
     assert_eq!(lines, expected.iter().map(|(generation, kind)| (generation, kind)).collect::<Vec<_>>());
-    assert!(history.iter().all(|line| !line["nodes"].as_array().unwrap().is_empty()), "{history:?}");
+    // The first generation held for a moment only: it may be over before a node has told of it.
+    let swapped = history.iter().filter(|line| line["generation"] != json!(1));
+    assert!(swapped.into_iter().all(|line| !line["nodes"].as_array().unwrap().is_empty()), "{history:?}");
     let table = commanded(&scenario, &process, &["plugin", "history", FLOW], 0).await;
     assert!(table.contains("4 *") && table.contains("back to generation 2"), "{table}");
     let table = commanded(&scenario, &process, &["plugin", "list", FLOW], 0).await;
