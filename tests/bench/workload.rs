@@ -55,6 +55,8 @@ impl Policy {
                 ("transforms.mark.type", "org.apache.kafka.connect.transforms.InsertHeader"),
                 ("transforms.mark.header", "copied-by"),
                 ("transforms.mark.value.literal", "bench"),
+                // MirrorMaker 2's own converter takes bytes only, and the transformation makes a string.
+                ("header.converter", "org.apache.kafka.connect.storage.SimpleHeaderConverter"),
             ],
         }
     }
